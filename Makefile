@@ -1,0 +1,53 @@
+# Verbs for people: `make demo` and `make test` do all the set-up they need.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+# Passed through to the command behind demo, test and bench: make demo ARGS="--seconds 20"
+ARGS   ?=
+# The interpreter that makes the environment; empty means the first of the usual names that is 3.11+.
+PYTHON ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Two steps may call apt-get, which cannot run twice at once.
+.NOTPARALLEL:
+.PHONY: help setup java demo test check bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo '  demo, test and bench take ARGS="..."; setup takes PYTHON=path/to/python'
+
+# Editable, so only a change of pyproject.toml asks for another install.
+$(STAMP): pyproject.toml
+	@PYTHON="$(PYTHON)" bash scripts/ensure-venv.sh $(VENV)
+	@echo 'Installing Headrace and its pinned dependencies (several hundred MB the first time)'
+	@$(BIN)/python -m pip install --quiet --editable '.[test,dev]'
+	@touch $@
+
+setup: $(STAMP) ## make .venv and install the package with its pinned dependencies
+
+java:
+	@bash scripts/ensure-java.sh
+
+demo: $(STAMP) java ## run the live demo: queries that come and go over the gaming streams
+	$(BIN)/headrace demo $(ARGS)
+
+test: $(STAMP) java ## run all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP) ## lint, format, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+bench: $(STAMP) java ## measure against plain Structured Streaming; JSON and a table
+	$(BIN)/python -m headrace.bench $(ARGS)
+
+clean: ## remove caches and scratch files (keeps .venv and benchmarks/results)
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+		.coverage htmlcov spark-warehouse metastore_db derby.log artifacts benchmarks/scratch
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +

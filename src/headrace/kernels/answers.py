@@ -1,0 +1,295 @@
+"""Fire: due windows of many queries, from blocks of cells to result tables.
+
+Queries with the same shape (keys, aggregates, outputs) are finished together, so the work per
+query is a few rows of an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kernels.columns import Bools, Ints, Values, to_arrow, values_of
+from headrace.kernels.combine import Answer, Block, Due, combine, merge_answers
+from headrace.kernels.finish import SumOverflow, finish
+from headrace.kernels.holistic import HllTables, count_distinct, hll_estimate, percentiles
+from headrace.kernels.keys import unify_keys
+from headrace.kernels.states import State
+from headrace.query.arrow import arrow_type
+from headrace.query.logical import AggregateCall, Function, LogicalQuery
+from headrace.query.needs import Need, needs_of
+from headrace.query.window import Span
+
+Blocks = Mapping[tuple[tuple[str, ...], str | None, int | None], Sequence[Block]]
+"""Blocks by what they keep: keys, value column and sketch precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What finishing needs to know of the session."""
+
+    time_zone: str
+    ansi: bool
+    hll: HllTables | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query with the columns that carry its keys."""
+
+    uid: int
+    query: LogicalQuery
+    keys: tuple[str, ...]
+    partial_before_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Finished rows of one shape: `_q`, `_start`, `_end`, keys k0…, aggregates a0…"""
+
+    shape: tuple[object, ...]
+    table: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A query that could not be finished, and why."""
+
+    uid: int
+    reason: str
+
+
+def shape_of(query: LogicalQuery) -> tuple[object, ...]:
+    """Queries of one shape have the same result columns, computed the same way."""
+    return (
+        query.window_column,
+        query.key_names,
+        query.keys,
+        query.aggregates,
+        query.outputs,
+        query.having,
+        query.order_by,
+        query.limit,
+    )
+
+
+def answer(
+    blocks: Blocks,
+    due: Sequence[tuple[Span, Sequence[Asked]]],
+    setting: Setting,
+) -> Iterator[Result | Failure]:
+    """Results of every due window that holds tuples."""
+    families: dict[tuple[str, ...], list[tuple[Span, list[Asked]]]] = {}
+    for window, asked in due:
+        split: dict[tuple[str, ...], list[Asked]] = {}
+        for one in asked:
+            split.setdefault(one.keys, []).append(one)
+        for keys, members in split.items():
+            families.setdefault(keys, []).append((window, members))
+    for keys, windows in families.items():
+        mains = combined(
+            blocks.get((keys, None, None), ()),
+            [(w, tuple(a.uid for a in asked)) for w, asked in windows],
+        )
+        values = _values(blocks, keys, windows)
+        by_window = {w: {a.uid: a for a in asked} for w, asked in windows}
+        for main in mains:
+            extra = {k: v[main.window] for k, v in values.items() if main.window in v}
+            yield from finish_answer(main, by_window[main.window], extra, setting)
+
+
+def combined(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
+    """Answers over blocks of several layouts: each by its own best way, then merged."""
+    by_layout: dict[int, list[Block]] = {}
+    for block in blocks:
+        by_layout.setdefault(id(block[1]), []).append(block)
+    found: dict[Span, list[Answer]] = {}
+    for group in by_layout.values():
+        uids = set(group[0][1].place)
+        mine = [(w, tuple(u for u in us if u in uids)) for w, us in due]
+        for one in combine(group, [(w, us) for w, us in mine if us]):
+            found.setdefault(one.window, []).append(one)
+    for window in sorted(found):
+        yield from _merged_by_origin(found[window])
+
+
+def _merged_by_origin(answers: Sequence[Answer]) -> Iterator[Answer]:
+    """Merge what belongs to the same queries; queries of different layouts stay apart."""
+    if len(answers) == 1:
+        yield answers[0]
+        return
+    origins: dict[int, list[int]] = {}
+    for number, one in enumerate(answers):
+        for uid in one.uids:
+            origins.setdefault(uid, []).append(number)
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for uid, numbers in origins.items():
+        alike.setdefault(tuple(numbers), []).append(uid)
+    for origin, uids in alike.items():
+        yield merge_answers([answers[n].of_queries(uids) for n in origin])
+
+
+def _values(
+    blocks: Blocks,
+    keys: tuple[str, ...],
+    windows: Sequence[tuple[Span, list[Asked]]],
+) -> dict[tuple[str, int | None], dict[Span, Answer]]:
+    """Answers of the value groups that these queries need, by value column."""
+    wanted: dict[tuple[str, int | None], list[Due]] = {}
+    for window, asked in windows:
+        by_value: dict[tuple[str, int | None], list[int]] = {}
+        for one in asked:
+            for need in set(needs_of(one.query)):
+                if need.value is not None:
+                    by_value.setdefault((need.value, need.sketch), []).append(one.uid)
+        for value, uids in by_value.items():
+            wanted.setdefault(value, []).append((window, tuple(uids)))
+    return {
+        value: {a.window: a for a in combined(blocks.get((keys, *value), ()), due)}
+        for value, due in wanted.items()
+    }
+
+
+def finish_answer(
+    main: Answer,
+    asked: Mapping[int, Asked],
+    values: Mapping[tuple[str, int | None], Answer],
+    setting: Setting,
+    spans: tuple[Ints, Ints] | None = None,
+) -> Iterator[Result | Failure]:
+    """Finish an answer shape by shape; a query that overflows fails alone.
+
+    ``spans`` are starts and ends per row where windows differ by row (sessions).
+    """
+    shapes: dict[tuple[object, ...], list[int]] = {}
+    for number, uid in enumerate(main.uids):
+        if uid in asked:
+            shapes.setdefault(shape_of(asked[uid].query), []).append(number)
+    for shape, numbers in shapes.items():
+        query = asked[main.uids[numbers[0]]].query
+        try:
+            table = _finish_shape(main, numbers, query, values, setting, spans)
+            if table.num_rows:
+                yield Result(shape, table)
+        except SumOverflow as overflow:
+            if len(numbers) == 1:
+                yield Failure(main.uids[numbers[0]], str(overflow))
+                continue
+            for number in numbers:
+                one = {main.uids[number]: asked[main.uids[number]]}
+                yield from finish_answer(main, one, values, setting, spans)
+
+
+def _finish_shape(
+    main: Answer,
+    numbers: Sequence[int],
+    query: LogicalQuery,
+    values: Mapping[tuple[str, int | None], Answer],
+    setting: Setting,
+    spans: tuple[Ints, Ints] | None,
+) -> pa.Table:
+    chosen = np.zeros(len(main.uids), dtype=bool)
+    chosen[list(numbers)] = True
+    rows = None if chosen.all() else np.flatnonzero(chosen[main.query])
+    pick = slice(None) if rows is None else rows
+    number, key, counted = main.query[pick], main.key[pick], main.rows[pick]
+    size = len(number)
+    uids = np.array(main.uids, dtype=np.int64)[number]
+    starts = np.full(size, main.window[0]) if spans is None else spans[0][pick]
+    ends = np.full(size, main.window[1]) if spans is None else spans[1][pick]
+    columns: dict[str, pa.Array] = {
+        "_q": pa.array(uids),
+        "_start": pa.array(starts),
+        "_end": pa.array(ends),
+    }
+    taken = main.keys.take(pa.array(key))
+    for place, expression in enumerate(query.keys):
+        kind = arrow_type(expression.type, setting.time_zone)
+        columns[f"k{place}"] = taken.column(place).combine_chunks().cast(kind)
+    states = {s.partial: s for s in main.states}
+    for place, (call, need) in enumerate(zip(query.aggregates, needs_of(query), strict=True)):
+        if need.value is None:
+            assert need.partial is not None
+            state = states[need.partial]
+            if rows is not None:
+                state = state.take(rows)
+            columns[f"a{place}"] = finish(
+                call, state, counted, time_zone=setting.time_zone, ansi=setting.ansi
+            )
+        else:
+            other = values.get((need.value, need.sketch))
+            columns[f"a{place}"] = _finish_value(call, need, main, number, key, other, setting)
+    return pa.table(columns)
+
+
+def _finish_value(
+    call: AggregateCall,
+    need: Need,
+    main: Answer,
+    number: Ints,
+    key: Ints,
+    other: Answer | None,
+    setting: Setting,
+) -> pa.Array:
+    """One holistic aggregate for the chosen rows of the main answer."""
+    size = len(number)
+    group, rows = np.empty(0, np.int64), np.empty(0, np.int64)
+    value_column: pa.Array | None = None
+    states: tuple[State, ...] = ()
+    if other is not None:
+        group, rows = _aligned(main, number, key, other)
+        picked = other.keys.column(other.keys.num_columns - 1)
+        value_column = picked.take(pa.array(other.key[rows]))
+        states = other.states
+    if call.function is Function.COUNT_DISTINCT:
+        return pa.array(count_distinct(group, size))
+    if call.function is Function.APPROX_COUNT_DISTINCT:
+        assert need.sketch is not None
+        assert setting.hll is not None
+        ranks = states[0].parts["v"][rows] if states else np.empty(0, np.int64)
+        return pa.array(hll_estimate(group, ranks, size, need.sketch, setting.hll))
+    kind = arrow_type(call.result_type, setting.time_zone)
+    item = kind if call.single_percentage else kind.value_type
+    if other is None:
+        return pa.nulls(size, kind)
+    assert value_column is not None
+    values = values_of(value_column)
+    found, total = percentiles(group, values.data, other.rows[rows], size, call.percentages)
+    known = total > 0
+    if call.single_percentage:
+        return to_arrow(Values(found[:, 0], known, values.dictionary), item)
+    each = to_arrow(Values(found.reshape(-1), None, values.dictionary), item)
+    width = len(call.percentages)
+    offsets = pa.array(np.arange(size + 1, dtype=np.int32) * width)
+    lists = pa.ListArray.from_arrays(offsets, each)
+    return lists if known.all() else _masked(lists, known)
+
+
+def _masked(lists: pa.Array, known: Bools) -> pa.Array:
+    return pa.array(
+        [v if k else None for v, k in zip(lists.to_pylist(), known, strict=True)], type=lists.type
+    )
+
+
+def _aligned(main: Answer, number: Ints, key: Ints, other: Answer) -> tuple[Ints, Ints]:
+    """For each usable row of a value answer: the row of the main answer it belongs to."""
+    bare = other.keys.select(other.keys.column_names[:-1])
+    if bare.num_columns == 0:
+        main_codes = np.zeros(main.keys.num_rows, dtype=np.int64)
+        other_codes = np.zeros(other.keys.num_rows, dtype=np.int64)
+        n_keys = 1
+    else:
+        bare = bare.rename_columns(main.keys.column_names)
+        (main_codes, other_codes), table = unify_keys([main.keys, bare])
+        n_keys = table.num_rows
+    place_of_uid = {u: n for n, u in enumerate(main.uids)}
+    to_main = np.array([place_of_uid.get(u, -1) for u in other.uids], dtype=np.int64)
+    row_of = np.full(len(main.uids) * n_keys, -1, dtype=np.int64)
+    row_of[number * n_keys + main_codes[key]] = np.arange(len(number))
+    query = to_main[other.query]
+    target = np.where(query >= 0, row_of[query * n_keys + other_codes[other.key]], -1)
+    rows = np.flatnonzero(target >= 0)
+    return target[rows], rows

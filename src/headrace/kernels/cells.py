@@ -1,0 +1,142 @@
+"""Cells: partial results per (slice, column, key), where a column is a class or a query.
+
+Sparse cells carry their index; a dense block has one cell for every combination. Which one is
+used is decided by how full the block would be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kernels.columns import Ints
+from headrace.kernels.keys import compress, key_groups_of, unify_keys
+from headrace.kernels.states import State, concat, count_rows, merge
+
+DENSE_FILL = 0.3
+"""A block is kept dense when at least this share of its cells holds tuples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Partial results of one group.
+
+    ``index`` is ``(slice * columns + column) * keys + key``, ascending; None for a dense block.
+    Keys are sorted by key group, so a range of key groups is a range of keys.
+    """
+
+    slices: Ints
+    columns: int
+    keys: pa.Table
+    key_groups: Ints
+    index: Ints | None
+    rows: Ints
+    states: tuple[State, ...]
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether every combination has a cell."""
+        return self.index is None
+
+    @property
+    def coordinates(self) -> tuple[Ints, Ints, Ints]:
+        """Slice, column and key number of every cell."""
+        index = self.index
+        if index is None:
+            index = np.arange(len(self.rows), dtype=np.int64)
+        above, key = np.divmod(index, max(self.keys.num_rows, 1))
+        slice_, column = np.divmod(above, max(self.columns, 1))
+        return slice_, column, key
+
+    def sparse(self) -> Cells:
+        """The same cells with an index, empty ones left out."""
+        if self.index is not None:
+            return self
+        used = np.flatnonzero(self.rows)
+        states = tuple(s.take(used) for s in self.states)
+        return replace(self, index=used, rows=self.rows[used], states=states)
+
+    def of_key_groups(self, low: int, high: int) -> Cells:
+        """Only the keys of the key groups [low, high)."""
+        first = int(np.searchsorted(self.key_groups, low))
+        last = int(np.searchsorted(self.key_groups, high))
+        count = self.keys.num_rows
+        if first == 0 and last == count:
+            return self
+        keys, groups = self.keys.slice(first, last - first), self.key_groups[first:last]
+        if self.index is None:
+            picked = (
+                np.arange(len(self.rows), dtype=np.int64)
+                .reshape(-1, count)[:, first:last]
+                .reshape(-1)
+            )
+            index = None
+        else:
+            above, key = np.divmod(self.index, count)
+            picked = np.flatnonzero((key >= first) & (key < last))
+            index = above[picked] * (last - first) + key[picked] - first
+        states = tuple(s.take(picked) for s in self.states)
+        return Cells(self.slices, self.columns, keys, groups, index, self.rows[picked], states)
+
+
+def reduce_cells(
+    slices: tuple[Ints, Ints],
+    column: tuple[Ints, int],
+    keys: tuple[Ints, pa.Table],
+    states: list[State],
+    rows: Ints | None = None,
+) -> Cells:
+    """Merge rows (tuples or other cells) into cells.
+
+    Each of the first three is the number of every row and the space it counts in.
+    """
+    slice_of, starts = slices
+    column_of, columns = column
+    key_of, table = keys
+    key_groups = key_groups_of(table)
+    order = np.argsort(key_groups, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    n_keys = len(order)
+    size = len(starts) * columns * n_keys
+    flat = (slice_of * columns + column_of) * n_keys + rank[key_of]
+    dense = size <= max(len(flat) / DENSE_FILL, 1)
+    index: Ints | None = None
+    if not dense:
+        flat, index = compress(flat, size)
+        size = len(index)
+    counted = count_rows(rows, flat, size)
+    merged = tuple(merge(s, flat, size, rows) for s in states)
+    if dense and np.count_nonzero(counted) < DENSE_FILL * size:
+        index = np.flatnonzero(counted)
+        counted = counted[index]
+        merged = tuple(s.take(index) for s in merged)
+    return Cells(starts, columns, table.take(order), key_groups[order], index, counted, merged)
+
+
+def merge_cells(blocks: list[Cells], starts: Ints | None = None) -> Cells:
+    """Merge blocks over the same columns; slices are coalesced to ``starts`` when given."""
+    blocks = [b.sparse() for b in blocks]
+    if len(blocks) == 1 and starts is None:
+        return blocks[0]
+    codes, table = unify_keys([b.keys for b in blocks])
+    if starts is None:
+        starts = np.unique(np.concatenate([b.slices for b in blocks]))
+    slice_of, column_of, key_of = [], [], []
+    for block, code in zip(blocks, codes, strict=True):
+        slice_, column, key = block.coordinates
+        place = np.searchsorted(starts, block.slices, side="right") - 1
+        slice_of.append(place[slice_])
+        column_of.append(column)
+        key_of.append(code[key])
+    rows = [b.rows for b in blocks]
+    states = [concat([b.states[i] for b in blocks], rows) for i in range(len(blocks[0].states))]
+    return reduce_cells(
+        (np.concatenate(slice_of), starts),
+        (np.concatenate(column_of), blocks[0].columns),
+        (np.concatenate(key_of), table),
+        states,
+        np.concatenate(rows),
+    )

@@ -1,0 +1,361 @@
+"""Combine slices into windows, and turn classes into queries.
+
+`combine_sparse` is the obvious way and handles everything. `combine_dense` gives the same answers
+for dense blocks whose classes are ordered along one axis: slices are added once per window end,
+and every one-sided range is then one look-up in a running combination along the class axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kernels.cells import Cells, merge_cells
+from headrace.kernels.columns import Array, Bools, Ints
+from headrace.kernels.keys import unify_keys
+from headrace.kernels.states import State, concat, count_rows, merge
+from headrace.query.plan import Partial
+from headrace.query.window import Span
+
+_PAIRS = 1 << 24
+_ADDED = {"n", "s", "l0", "l1", "l2", "l3"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the columns of some cells stand for: which queries each of them belongs to."""
+
+    uids: tuple[int, ...]
+    query_sets: Bools
+    ordered: bool = False
+    place: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, uids: Sequence[int], query_sets: Bools, *, ordered: bool) -> Layout:
+        """With the place of every query worked out."""
+        return cls(tuple(uids), query_sets, ordered, {u: n for n, u in enumerate(uids)})
+
+    @classmethod
+    def vectors(cls, uids: Sequence[int]) -> Layout:
+        """One column per query."""
+        return cls.of(uids, np.eye(len(uids), dtype=bool), ordered=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Combined partial results of one window, for several queries.
+
+    Row i belongs to query ``uids[query[i]]`` and key ``key[i]`` of ``keys``.
+    """
+
+    window: Span
+    uids: tuple[int, ...]
+    query: Ints
+    key: Ints
+    keys: pa.Table
+    rows: Ints
+    states: tuple[State, ...]
+
+    def of_queries(self, uids: Sequence[int]) -> Answer:
+        """Only the rows of some queries."""
+        if len(uids) == len(self.uids):
+            return self
+        place = {u: n for n, u in enumerate(uids)}
+        renumbered = np.array([place.get(u, -1) for u in self.uids], dtype=np.int64)[self.query]
+        rows = np.flatnonzero(renumbered >= 0)
+        states = tuple(s.take(rows) for s in self.states)
+        return Answer(
+            self.window,
+            tuple(uids),
+            renumbered[rows],
+            self.key[rows],
+            self.keys,
+            self.rows[rows],
+            states,
+        )
+
+
+Block = tuple[Cells, Layout]
+Due = tuple[Span, tuple[int, ...]]
+"""A window and the queries that are to be answered for it."""
+
+
+def combine(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
+    """Answers for every due window, by whichever way fits the blocks."""
+    if can_be_dense(blocks):
+        yield from combine_dense(blocks, due)
+    else:
+        yield from combine_sparse(blocks, due)
+
+
+# -- the obvious way ------------------------------------------------------------------------------
+
+
+def combine_sparse(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
+    """Select the slices of each window, merge them, repeat each cell for its queries, merge."""
+    by_layout: dict[int, tuple[Layout, list[Cells]]] = {}
+    for cells, layout in blocks:
+        by_layout.setdefault(id(layout), (layout, []))[1].append(cells)
+    merged = [(merge_cells(cells).sparse(), layout) for layout, cells in by_layout.values()]
+    codes, table = unify_keys([c.keys for c, _ in merged]) if merged else ([], pa.table({}))
+    coordinates = [c.coordinates for c, _ in merged]
+    for window, uids in due:
+        pieces = []
+        for (cells, layout), code, (slice_of, column, key) in zip(
+            merged, codes, coordinates, strict=True
+        ):
+            asked = [n for n, u in enumerate(uids) if u in layout.place]
+            if not asked:
+                continue
+            first, last = np.searchsorted(cells.slices, window)
+            inside = np.flatnonzero((slice_of >= first) & (slice_of < last))
+            members = [layout.place[uids[n]] for n in asked]
+            rows, states = cells.rows[inside], [s.take(inside) for s in cells.states]
+            piece = _expanded(
+                column[inside], code[key[inside]], rows, states, layout.query_sets[:, members]
+            )
+            pieces.append((np.array(asked)[piece[0]], *piece[1:]))
+        if pieces:
+            yield _answer(window, uids, table, pieces)
+
+
+Piece = tuple[Ints, Ints, Ints, list[State]]
+
+
+def _expanded(column: Ints, key: Ints, rows: Ints, states: list[State], query_sets: Bools) -> Piece:
+    """Repeat every cell once for each query of its column."""
+    width = max(query_sets.shape[1], 1)
+    step = max(_PAIRS // width, 1)
+    cells, queries = [], []
+    for begin in range(0, len(column), step):
+        cell, query = np.nonzero(query_sets[column[begin : begin + step]])
+        cells.append(cell + begin)
+        queries.append(query)
+    cell = np.concatenate(cells) if cells else np.empty(0, np.int64)
+    query = np.concatenate(queries) if queries else np.empty(0, np.int64)
+    return query, key[cell], rows[cell], [s.take(cell) for s in states]
+
+
+def _answer(window: Span, uids: tuple[int, ...], keys: pa.Table, pieces: list[Piece]) -> Answer:
+    query = np.concatenate([p[0] for p in pieces])
+    key = np.concatenate([p[1] for p in pieces])
+    all_rows = [p[2] for p in pieces]
+    states = [concat([p[3][i] for p in pieces], all_rows) for i in range(len(pieces[0][3]))]
+    n_keys = max(keys.num_rows, 1)
+    used, group = np.unique(query * n_keys + key, return_inverse=True)
+    rows = np.concatenate(all_rows)
+    return Answer(
+        window,
+        uids,
+        used // n_keys,
+        used % n_keys,
+        keys,
+        count_rows(rows, group, len(used)),
+        tuple(merge(s, group, len(used), rows) for s in states),
+    )
+
+
+def merge_answers(answers: Sequence[Answer]) -> Answer:
+    """Answers of one window from different layouts as one; queries may be in several of them."""
+    if len(answers) == 1:
+        return answers[0]
+    uids = tuple(sorted({u for a in answers for u in a.uids}))
+    place = {u: n for n, u in enumerate(uids)}
+    codes, table = unify_keys([a.keys for a in answers])
+    pieces = []
+    for one, code in zip(answers, codes, strict=True):
+        query = np.array([place[u] for u in one.uids], dtype=np.int64)[one.query]
+        pieces.append((query, code[one.key], one.rows, list(one.states)))
+    return _answer(answers[0].window, uids, table, _same_states(pieces))
+
+
+def _same_states(pieces: list[Piece]) -> list[Piece]:
+    """Keep the partials that all pieces have, in one order: plans may carry more than is asked."""
+    common = [s.partial for s in pieces[0][3]]
+    for piece in pieces[1:]:
+        have = {s.partial for s in piece[3]}
+        common = [p for p in common if p in have]
+    out = []
+    for query, key, rows, states in pieces:
+        by_partial = {s.partial: s for s in states}
+        out.append((query, key, rows, [by_partial[p] for p in common]))
+    return out
+
+
+# -- the fast way ---------------------------------------------------------------------------------
+
+
+def can_be_dense(blocks: Sequence[Block]) -> bool:
+    """Dense blocks of one ordered layout, with components that run along the class axis."""
+    if not blocks or not blocks[0][1].ordered:
+        return False
+    layout = blocks[0][1]
+    names = [[tuple(sorted(s.parts)) for s in c.states] for c, _ in blocks]
+    return (
+        all(c.is_dense and lay is layout for c, lay in blocks)
+        and all(n == names[0] for n in names)
+        and all(
+            s.dictionary is None and set(s.parts) <= _ADDED | {"v"}
+            for c, _ in blocks
+            for s in c.states
+        )
+        and all(s.partial.op in {"rows", "count", "sum", "min", "max"} for s in blocks[0][0].states)
+    )
+
+
+Names = list[tuple[int, str]]
+
+
+def combine_dense(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
+    """Add slices backwards from each window end; look one-sided ranges up in running totals."""
+    layout, columns = blocks[0][1], blocks[0][0].columns
+    codes, table = unify_keys([c.keys for c, _ in blocks])
+    shape = (columns, table.num_rows)
+    names: Names = [(-1, "rows")]
+    names += [(i, n) for i, s in enumerate(blocks[0][0].states) for n in s.parts]
+    partials = [s.partial for s in blocks[0][0].states]
+    where: dict[int, list[tuple[Cells, int, Ints]]] = {}
+    for (cells, _), code in zip(blocks, codes, strict=True):
+        for number, start in enumerate(cells.slices):
+            where.setdefault(int(start), []).append((cells, number, code))
+    starts = np.array(sorted(where), dtype=np.int64)
+    runs = _Runs.of(layout)
+    for end in sorted({w[1] for w, _ in due}):
+        wanted = sorted(((w, u) for w, u in due if w[1] == end), key=lambda d: -d[0][0])
+        totals: list[Array] | None = None
+        at = int(np.searchsorted(starts, end))
+        for window, uids in wanted:
+            while at > 0 and starts[at - 1] >= window[0]:
+                at -= 1
+                for cells, number, code in where[int(starts[at])]:
+                    totals = _add(totals, cells, number, code, names, shape, partials)
+            asked = [n for n, u in enumerate(uids) if u in layout.place]
+            if totals is None or not asked:
+                continue
+            members = [layout.place[uids[n]] for n in asked]
+            found = [
+                runs.gather(total, members, _ufunc(partials, name))
+                for total, name in zip(totals, names, strict=True)
+            ]
+            query, key = np.nonzero(found[0])
+            states = [
+                State(
+                    p,
+                    {n: found[k][query, key] for k, (j, n) in enumerate(names) if j == i},
+                )
+                for i, p in enumerate(partials)
+            ]
+            yield Answer(
+                window,
+                uids,
+                np.array(asked)[query],
+                key,
+                table,
+                found[0][query, key],
+                tuple(states),
+            )
+
+
+def _ufunc(partials: Sequence[Partial], name: tuple[int, str]) -> np.ufunc:
+    if name[1] != "v":
+        return np.add
+    op = partials[name[0]].op
+    return np.fmin if op == "min" else np.maximum
+
+
+def _component(cells: Cells, name: tuple[int, str]) -> Array:
+    return cells.rows if name[0] < 0 else cells.states[name[0]].parts[name[1]]
+
+
+def _add(
+    totals: list[Array] | None,
+    cells: Cells,
+    number: int,
+    code: Ints,
+    names: Names,
+    shape: tuple[int, int],
+    partials: Sequence[Partial],
+) -> list[Array]:
+    """Add one slice of a block to the running totals."""
+    same_keys = len(code) == shape[1] and bool((code == np.arange(shape[1])).all())
+    blocks = [
+        _component(cells, name).reshape(len(cells.slices), shape[0], -1)[number] for name in names
+    ]
+    if totals is None:
+        totals = []
+        for block, name in zip(blocks, names, strict=True):
+            if same_keys:
+                totals.append(block.copy())
+                continue
+            total = np.full(shape, _identity(partials, name, block.dtype), dtype=block.dtype)
+            total[:, code] = block
+            totals.append(total)
+        return totals
+    for total, block, name in zip(totals, blocks, names, strict=True):
+        ufunc = _ufunc(partials, name)
+        if same_keys:
+            ufunc(total, block, out=total)
+        else:
+            total[:, code] = ufunc(total[:, code], block)
+    return totals
+
+
+def _identity(partials: Sequence[Partial], name: tuple[int, str], dtype: np.dtype[Any]) -> Any:
+    if name[1] != "v":
+        return 0
+    low = partials[name[0]].op == "min"
+    if dtype == np.float64:
+        return np.nan if low else -np.inf
+    return np.iinfo(np.int64).max if low else np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Each query's classes as runs along the ordered axis."""
+
+    classes: int
+    runs: tuple[tuple[tuple[int, int], ...], ...]
+
+    @classmethod
+    def of(cls, layout: Layout) -> _Runs:
+        sets = layout.query_sets
+        padded = np.zeros((sets.shape[0] + 2, sets.shape[1]), dtype=np.int8)
+        padded[1:-1] = sets
+        edges = np.diff(padded, axis=0)
+        runs = []
+        for member in range(sets.shape[1]):
+            begins = np.flatnonzero(edges[:, member] == 1)
+            ends = np.flatnonzero(edges[:, member] == -1)
+            runs.append(tuple((int(a), int(b)) for a, b in zip(begins, ends, strict=True)))
+        return cls(sets.shape[0], tuple(runs))
+
+    def gather(self, total: Array, members: Sequence[int], ufunc: np.ufunc) -> Array:
+        """members × keys: the total over each member's classes."""
+        out = np.empty((len(members), total.shape[1]), dtype=total.dtype)
+        prefix, suffix, rest = [], [], []
+        for row, member in enumerate(members):
+            runs = self.runs[member]
+            if len(runs) == 1 and runs[0][0] == 0:
+                prefix.append((row, runs[0][1] - 1))
+            elif len(runs) == 1 and runs[0][1] == self.classes:
+                suffix.append((row, runs[0][0]))
+            else:
+                rest.append(row)
+        if prefix:
+            rows, ends = zip(*prefix, strict=True)
+            out[list(rows)] = ufunc.accumulate(total, axis=0)[list(ends)]
+        if suffix:
+            rows, begins = zip(*suffix, strict=True)
+            backwards = ufunc.accumulate(total[::-1], axis=0)
+            out[list(rows)] = backwards[self.classes - 1 - np.array(begins)]
+        for row in rest:
+            pieces = [ufunc.reduce(total[a:b], axis=0) for a, b in self.runs[members[row]]]
+            value = pieces[0] if pieces else np.zeros(total.shape[1], total.dtype)
+            for piece in pieces[1:]:
+                value = ufunc(value, piece)
+            out[row] = value
+        return out

@@ -1,0 +1,103 @@
+"""Group keys as small integers: distinct key rows, their codes, and their key groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.kernels.columns import Ints, flat
+
+KEY_GROUPS = 64
+"""Fixed for the life of a checkpoint: changing parallelism re-maps key groups, never keys."""
+
+_DENSE = 1 << 22
+
+
+def encode_keys(columns: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> tuple[Ints, pa.Table]:
+    """Codes of each row's key, and the distinct keys in code order.
+
+    Nulls are keys like any other; floats are normalised as Spark groups them (one NaN, one zero).
+    """
+    if not columns:
+        return np.zeros(rows, dtype=np.int64), pa.table({"_all": pa.array([True])})
+    codes, parts = _factorize(columns[0])
+    distinct = [parts]
+    for column in columns[1:]:
+        more, values = _factorize(column)
+        codes = codes * max(len(values), 1) + more
+        distinct.append(values)
+    if len(columns) > 1:
+        codes, used = compress(codes, int(np.prod([max(len(d), 1) for d in distinct])))
+        taken = []
+        for values in reversed(distinct):
+            used, place = np.divmod(used, max(len(values), 1))
+            taken.append(values.take(pa.array(place)))
+        distinct = taken[::-1]
+    names = [f"k{n}" for n in range(len(columns))]
+    return codes, pa.table(distinct, names=names)
+
+
+def compress(codes: Ints, size: int) -> tuple[Ints, Ints]:
+    """Renumber codes densely; also returns the code that each new number stands for."""
+    if size <= max(_DENSE, 4 * len(codes)):
+        seen = np.zeros(size, dtype=bool)
+        seen[codes] = True
+        used = np.flatnonzero(seen)
+        place = np.empty(size, dtype=np.int64)
+        place[used] = np.arange(len(used))
+        return place[codes], used
+    used, inverse = np.unique(codes, return_inverse=True)
+    return inverse.astype(np.int64), used
+
+
+def _factorize(column: pa.Array | pa.ChunkedArray) -> tuple[Ints, pa.Array]:
+    array = flat(column)
+    if pa.types.is_floating(array.type):
+        array = _normalised(array)
+    if pa.types.is_integer(array.type) and not array.null_count and len(array):
+        data = array.to_numpy(zero_copy_only=False)
+        low, high = int(data.min()), int(data.max())
+        if high - low < min(_DENSE, 4 * len(array)):
+            codes, used = compress(data.astype(np.int64) - low, high - low + 1)
+            return codes, pa.array(used + low).cast(array.type)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    encoded = array.dictionary_encode(null_encoding="encode")
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, encoded.dictionary
+
+
+def _normalised(array: pa.Array) -> pa.Array:
+    plain = pc.add(array, pa.scalar(0.0, array.type))
+    return pc.if_else(pc.is_nan(plain), pa.scalar(float("nan"), array.type), plain)
+
+
+def key_groups_of(keys: pa.Table) -> Ints:
+    """The key group of each distinct key: the same in every process, batch and version."""
+    hashed = np.zeros(keys.num_rows, dtype=np.uint64)
+    for column in keys.columns:
+        array = flat(column)
+        if pa.types.is_integer(array.type) and not array.null_count:
+            values = array.to_numpy(zero_copy_only=False).astype(np.int64)
+        else:
+            values = array.cast(pa.string()).to_numpy(zero_copy_only=False).astype(object)
+            values = np.where(pd.isna(values), "\x00null", values)
+        hashed = hashed * np.uint64(31) + pd.util.hash_array(values, categorize=False)
+    return (hashed % np.uint64(KEY_GROUPS)).astype(np.int64)
+
+
+def unify_keys(tables: Sequence[pa.Table]) -> tuple[list[Ints], pa.Table]:
+    """One code space over the distinct keys of several tables."""
+    if len(tables) == 1:
+        return [np.arange(tables[0].num_rows, dtype=np.int64)], tables[0]
+    if all(t is tables[0] or t.equals(tables[0]) for t in tables):
+        return [np.arange(tables[0].num_rows, dtype=np.int64)] * len(tables), tables[0]
+    whole = pa.concat_tables(tables)
+    codes, distinct = encode_keys(whole.columns, whole.num_rows)
+    distinct = distinct.rename_columns(whole.column_names)
+    ends = np.cumsum([t.num_rows for t in tables])[:-1]
+    return list(np.split(codes, ends)), distinct

@@ -1,0 +1,98 @@
+"""Sections: cells as bytes. Two Arrow IPC tables, the distinct keys and the cells."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kernels.cells import Cells
+from headrace.kernels.columns import Array, Values, to_arrow, values_of
+from headrace.kernels.states import State
+from headrace.query.plan import Partial
+
+_META = b"headrace"
+
+
+def encode(cells: Cells) -> bytes:
+    """The bytes of a section."""
+    columns: dict[str, pa.Array] = {"rows": pa.array(_narrow(cells.rows))}
+    if cells.index is not None:
+        columns["index"] = pa.array(_narrow(cells.index))
+    described = []
+    for number, state in enumerate(cells.states):
+        described.append([state.partial.op, state.partial.column, state.partial.type])
+        for name, part in state.parts.items():
+            if name == "v" and state.dictionary is not None:
+                kind = state.dictionary.type
+                columns[f"{number}.v"] = to_arrow(_pickable(state), kind)
+            else:
+                columns[f"{number}.{name}"] = pa.array(_narrow(part))
+    meta = {
+        "columns": cells.columns,
+        "partials": described,
+        "slices": cells.slices.tolist(),
+        "dense": cells.is_dense,
+    }
+    keys = cells.keys.append_column("_group", pa.array(cells.key_groups.astype(np.int16)))
+    table = pa.table(columns).replace_schema_metadata({_META: json.dumps(meta).encode()})
+    sink = pa.BufferOutputStream()
+    for part in (keys, table):
+        with pa.ipc.new_stream(sink, part.schema) as writer:
+            writer.write_table(part)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _pickable(state: State) -> Values:
+    """Ranks that are identities (no value in the cell) point at the first word instead."""
+    ranks = state.parts["v"]
+    assert state.dictionary is not None
+    inside = (ranks >= 0) & (ranks < len(state.dictionary))
+    return Values(np.where(inside, ranks, 0), inside, state.dictionary)
+
+
+def _narrow(part: Array) -> Array:
+    """Whole numbers in half the bytes where they fit; most counts and sums do."""
+    if part.dtype == np.int64 and part.size:
+        info = np.iinfo(np.int32)
+        if part.min() >= info.min and part.max() <= info.max:
+            return part.astype(np.int32)
+    return part
+
+
+def decode(data: pa.Buffer | bytes) -> Cells:
+    """The cells of a section."""
+    source = pa.BufferReader(data)
+    keys = pa.ipc.open_stream(source).read_all()
+    table = pa.ipc.open_stream(source).read_all()
+    meta = json.loads(table.schema.metadata[_META])
+    states = []
+    for number, (op, column, type_) in enumerate(meta["partials"]):
+        parts: dict[str, Array] = {}
+        dictionary = None
+        for name in table.column_names:
+            owner, _, part = name.partition(".")
+            if owner != str(number):
+                continue
+            values = values_of(table.column(name))
+            data_ = values.data
+            if values.dictionary is not None:
+                dictionary = values.dictionary
+            elif pa.types.is_boolean(table.schema.field(name).type):
+                data_ = data_.astype(bool)
+            parts[part] = data_
+        states.append(State(Partial(op, column, type_), parts, dictionary))
+    index = None
+    if not meta["dense"]:
+        index = table.column("index").to_numpy().astype(np.int64)
+    return Cells(
+        np.array(meta["slices"], dtype=np.int64),
+        meta["columns"],
+        keys.drop_columns(["_group"]),
+        keys.column("_group").to_numpy().astype(np.int64),
+        index,
+        table.column("rows").to_numpy().astype(np.int64),
+        tuple(states),
+    )

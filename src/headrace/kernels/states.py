@@ -1,0 +1,248 @@
+"""The algebra of partial results: lift a tuple, merge partial results, nothing else.
+
+A `State` holds one partial for many cells as numpy components. Counting, summing, extremes,
+moments and first/last are all `lift` (tuples as singletons) followed by `merge` (by group number),
+so ingest, compaction and fire use the same code.
+
+| op      | components                  | merge                                     |
+|---------|-----------------------------|-------------------------------------------|
+| rows    | n                           | sum                                       |
+| count   | n                           | sum                                       |
+| sum     | n, s (or limbs l0..l3)      | sum                                       |
+| min/max | n, v                        | extreme                                   |
+| moments | n, mean, m2                 | Chan's pairwise update, grouped           |
+| first   | t, n, v                     | smallest time, then smallest value        |
+| last    | t, n, v                     | largest time, then largest value          |
+| …_known | t, n, v                     | the same among tuples that are not null   |
+
+A missing ``n`` means that no tuple of the cell was null: it equals the cell's ``rows``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kernels.columns import (
+    Array,
+    Bools,
+    Ints,
+    Values,
+    concat_values,
+    decimal_words,
+    flat,
+    values_of,
+)
+from headrace.query.plan import Partial
+from headrace.query.schema import decimal_of
+
+_NARROW = 2**31
+_LOW = np.int64(0xFFFFFFFF)
+NO_TIME_FIRST = np.iinfo(np.int64).max
+NO_TIME_LAST = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One partial for a run of cells."""
+
+    partial: Partial
+    parts: dict[str, Array]
+    dictionary: pa.Array | None = None
+
+    def take(self, rows: Array) -> State:
+        """The state of some cells."""
+        parts = {name: part[rows] for name, part in self.parts.items()}
+        return State(self.partial, parts, self.dictionary)
+
+    @property
+    def size(self) -> int:
+        """How many cells, when it has any component."""
+        return next((len(p) for p in self.parts.values()), 0)
+
+
+def lift(partial: Partial, column: pa.Array | pa.ChunkedArray | None, times: Ints) -> State:
+    """Each tuple as a partial result of its own."""
+    if partial.op == "rows" or column is None:
+        return State(partial, {})
+    if partial.op == "count":
+        array = flat(column)
+        if not array.null_count:
+            return State(partial, {})
+        return State(partial, {"n": array.is_valid().to_numpy(zero_copy_only=False)})
+    if partial.op == "sum":
+        return _lift_sum(partial, column)
+    values = values_of(column)
+    counted: dict[str, Array] = {} if values.valid is None else {"n": values.valid}
+    if partial.op in ("min", "max"):
+        return State(partial, counted | {"v": values.data}, values.dictionary)
+    if partial.op == "moments":
+        data = values.data.astype(np.float64, copy=False)
+        return State(partial, counted | {"mean": data, "m2": np.zeros(len(data))})
+    known = np.ones(len(values.data), bool) if values.valid is None else values.valid
+    if partial.op.endswith("_known"):
+        nothing = NO_TIME_FIRST if partial.op.startswith("first") else NO_TIME_LAST
+        times = np.where(known, times, nothing)
+    return State(partial, {"t": times, "n": known, "v": values.data}, values.dictionary)
+
+
+def _lift_sum(partial: Partial, column: pa.Array | pa.ChunkedArray) -> State:
+    array = flat(column)
+    if pa.types.is_decimal(array.type):
+        valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
+        parts: dict[str, Array] = {} if valid is None else {"n": valid}
+        words = decimal_words(array)
+        short = array.type.precision <= 18
+        count = 2 if short else 4
+        for limb in range(count):
+            data = words[:, limb].astype(np.int64)
+            if limb == count - 1:
+                data = words[:, limb].view(np.int32).astype(np.int64)
+            parts[f"l{limb}"] = data if valid is None else np.where(valid, data, 0)
+        return State(partial, parts)
+    values = values_of(array)
+    counted: dict[str, Array] = {} if values.valid is None else {"n": values.valid}
+    data = values.data
+    if data.dtype == np.int64 and len(data) and _widest(data) >= _NARROW:
+        return State(partial, counted | {"l0": data & _LOW, "l1": data >> 32})
+    return State(partial, counted | {"s": data})
+
+
+def _widest(data: Ints) -> int:
+    return max(abs(int(data.min())), abs(int(data.max())))
+
+
+def merge(state: State, groups: Ints, size: int, rows: Ints | None = None) -> State:
+    """Combine partial results that carry the same group number, 0 … size-1.
+
+    ``rows`` are the tuple counts of the cells being merged, for components that are left out
+    because nothing was null; None means single tuples.
+    """
+    parts, op = state.parts, state.partial.op
+    if op in ("rows", "count"):
+        if "n" not in parts:
+            return state
+        return State(state.partial, {"n": _total(parts["n"], groups, size)})
+    merged: dict[str, Array] = {}
+    if op == "sum":
+        for name, part in parts.items():
+            merged[name] = _total(part, groups, size)
+    elif op in ("min", "max"):
+        if "n" in parts:
+            merged["n"] = _total(parts["n"], groups, size)
+        merged["v"] = _extreme(op, parts["v"], groups, size, parts.get("n"))
+    elif op == "moments":
+        merged = _merge_moments(parts, groups, size, rows)
+    else:
+        merged = _merge_timed(op, parts, groups, size)
+    return State(state.partial, merged, state.dictionary)
+
+
+def count_rows(rows: Ints | None, groups: Ints, size: int) -> Ints:
+    """Tuples per group."""
+    if rows is None:
+        return np.bincount(groups, minlength=size)
+    return _total(rows, groups, size)
+
+
+def _total(part: Array, groups: Ints, size: int) -> Array:
+    if part.dtype == np.bool_:
+        return np.bincount(groups[part], minlength=size)
+    if part.dtype == np.float64:
+        return np.bincount(groups, weights=part, minlength=size)
+    out = np.zeros(size, dtype=np.int64)
+    np.add.at(out, groups, part)
+    return out
+
+
+def _extreme(op: str, values: Array, groups: Ints, size: int, n: Array | None) -> Array:
+    """Smallest or largest value; a NaN is larger than every number, as in Spark."""
+    if n is not None:
+        known = n.astype(bool)
+        values, groups = values[known], groups[known]
+    floating = values.dtype == np.float64
+    if op == "min":
+        identity = np.nan if floating else np.iinfo(np.int64).max
+        ufunc: np.ufunc = np.fmin if floating else np.minimum
+    else:
+        identity = -np.inf if floating else np.iinfo(np.int64).min
+        ufunc = np.maximum
+    out = np.full(size, identity, dtype=values.dtype)
+    ufunc.at(out, groups, values)
+    return out
+
+
+def _merge_moments(
+    parts: dict[str, Array], groups: Ints, size: int, rows: Ints | None
+) -> dict[str, Array]:
+    n = parts.get("n")
+    if n is None:
+        n = np.ones(len(groups)) if rows is None else rows
+    n = n.astype(np.float64)
+    weighted = np.where(n > 0, parts["mean"] * n, 0.0)
+    total = np.bincount(groups, weights=n, minlength=size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(groups, weights=weighted, minlength=size) / total
+        spread = np.where(n > 0, n * (parts["mean"] - mean[groups]) ** 2 + parts["m2"], 0.0)
+    m2 = np.bincount(groups, weights=spread, minlength=size)
+    merged = {"mean": mean, "m2": m2}
+    if "n" in parts:
+        merged["n"] = total.astype(np.int64)
+    return merged
+
+
+def _merge_timed(op: str, parts: dict[str, Array], groups: Ints, size: int) -> dict[str, Array]:
+    """The value at the smallest (largest) time; among equal times the smallest (largest) value.
+
+    A null is smaller than every value, as in Spark's ordering of structs.
+    """
+    first = op.startswith("first")
+    edge = np.full(size, NO_TIME_FIRST if first else NO_TIME_LAST, dtype=np.int64)
+    (np.minimum if first else np.maximum).at(edge, groups, parts["t"])
+    tied: Bools = parts["t"] == edge[groups]
+    tied_groups, values, known = groups[tied], parts["v"][tied], parts["n"][tied].astype(bool)
+    nulls = np.bincount(tied_groups[~known], minlength=size)
+    valued = np.bincount(tied_groups[known], minlength=size)
+    value = _extreme("min" if first else "max", values, tied_groups, size, known)
+    is_known = (valued > 0) & ((nulls == 0) if first else True)
+    return {"t": edge, "n": is_known, "v": value}
+
+
+def concat(states: list[State], rows: list[Ints]) -> State:
+    """States one after the other, brought to the same components."""
+    partial = states[0].partial
+    names = {name for s in states for name in s.parts}
+    if partial.op == "sum" and any(n.startswith("l") for n in names) and "s" in names:
+        states = [_limbed(s) for s in states]
+        names = {name for s in states for name in s.parts}
+    parts: dict[str, Array] = {}
+    for name in sorted(names - {"v"}):
+        pieces = []
+        for state, count in zip(states, rows, strict=True):
+            if name in state.parts:
+                pieces.append(state.parts[name])
+            elif name == "n":
+                pieces.append(count)
+            else:
+                pieces.append(np.zeros(len(count), dtype=np.int64))
+        parts[name] = np.concatenate(pieces)
+    dictionary = None
+    if "v" in names:
+        merged = concat_values([Values(s.parts["v"], None, s.dictionary) for s in states])
+        parts["v"], dictionary = merged.data, merged.dictionary
+    return State(partial, parts, dictionary)
+
+
+def _limbed(state: State) -> State:
+    if "s" not in state.parts:
+        return state
+    parts = {n: p for n, p in state.parts.items() if n != "s"}
+    data = state.parts["s"]
+    return State(state.partial, parts | {"l0": data & _LOW, "l1": data >> 32})
+
+
+def is_decimal(partial: Partial) -> bool:
+    """Whether the input is a decimal."""
+    return decimal_of(partial.type) is not None

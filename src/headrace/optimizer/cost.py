@@ -1,0 +1,100 @@
+"""What a group costs per slice, in nanoseconds: the scale on which sharing is decided.
+
+The constants were measured on the kernels (docs/decisions/0003); only their ratios matter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from headrace.query.plan import Member, Representation, axis_of
+from headrace.query.predicate import Ranges, leaves
+
+CODE_NS = 6.0
+"""Per tuple and group: key code, slice and cell index."""
+AXIS_NS = 6.0
+"""Per tuple and axis: one table look-up or binary search."""
+SCATTER_NS = 8.0
+"""Per tuple (or tuple and matching query) and partial."""
+CELL_NS = 2.0
+"""Per cell and partial, when slices are written, read back and combined."""
+SELECTIVITY = 0.5
+"""Share of tuples a predicate keeps, while nothing better is known."""
+OVERLAP = 3.0
+"""How often a slice is read by overlapping windows."""
+LARGEST_GRID = 1 << 22
+"""Grid points × queries that a class space may be compiled from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is known of a stream; the defaults stand until the first batches are measured."""
+
+    tuples_per_slice: float = 100_000.0
+    keys: float = 1_000.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A group under consideration."""
+
+    axes: frozenset[str]
+    members: tuple[Member, ...]
+    partials: int
+    statistics: Statistics
+
+    @cached_property
+    def grid(self) -> int:
+        """Points of the class grid."""
+        cuts: dict[str, set[object]] = {axis: set() for axis in self.axes}
+        for member in self.members:
+            for leaf in leaves(member.where):
+                if isinstance(leaf, Ranges):
+                    found = {b for r in leaf.ranges for b in r if b is not None}
+                    cuts[axis_of(leaf)].update(found)
+                else:
+                    cuts[axis_of(leaf)].add(1)
+        return math.prod(len(c) + 2 for c in cuts.values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether its class space can be compiled at all."""
+        return self.grid * max(len(self.members), 1) <= LARGEST_GRID
+
+    @property
+    def classes(self) -> float:
+        """Classes at most: grid points, or as many query-sets as the queries can form."""
+        return float(min(self.grid, 2 ** min(len(self.members), 40)))
+
+    def cost_of(self, representation: Representation) -> float:
+        """Nanoseconds per slice."""
+        stats = self.statistics
+        queries = float(len(self.members))
+        read = CODE_NS + AXIS_NS * len(self.axes)
+        if representation == "cells":
+            columns, updates = self.classes, 1.0
+        else:
+            columns, updates = queries, max(queries * SELECTIVITY, 1.0)
+        tuples = stats.tuples_per_slice
+        cells = min(columns * stats.keys, tuples * updates)
+        ingest = tuples * (read + SCATTER_NS * self.partials * updates)
+        fire = OVERLAP * self.partials * CELL_NS * (cells + queries * stats.keys)
+        return ingest + fire
+
+    @property
+    def representation(self) -> Representation:
+        """The cheaper one."""
+        return "cells" if self.cost_of("cells") <= self.cost_of("vectors") else "vectors"
+
+    @property
+    def cost(self) -> float:
+        """Nanoseconds per slice in its best representation."""
+        return min(self.cost_of("cells"), self.cost_of("vectors"))
+
+    def with_(self, other: Candidate) -> Candidate:
+        """Both as one group."""
+        members = (*self.members, *other.members)
+        partials = max(self.partials, other.partials)
+        return Candidate(self.axes | other.axes, members, partials, self.statistics)

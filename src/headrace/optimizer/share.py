@@ -1,0 +1,162 @@
+"""`share`: the active queries of a pipeline to one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.optimizer.choose_lane import choose_lane
+from headrace.optimizer.cost import Candidate, Statistics
+from headrace.optimizer.group_queries import group_queries
+from headrace.query.needs import column_name, expressions_of, needs_of
+from headrace.query.plan import (
+    LAST_TIME,
+    RANK,
+    ROWS,
+    Group,
+    Member,
+    Partial,
+    Selector,
+    SharedPlan,
+    axis_of,
+    derived_name,
+)
+from headrace.query.predicate import leaves, truths_of
+from headrace.query.schema import StreamSchema
+from headrace.query.window import Window
+from headrace.registry.changelog import ActiveQuery
+from headrace.types import BEGINNING, Version
+
+Family = tuple[tuple[str, ...], str | None, int | None, bool]
+"""Keys, value column, sketch precision, session or not: what queries must have in common."""
+
+
+def share(
+    version: Version,
+    stream: StreamSchema,
+    queries: Sequence[ActiveQuery],
+    *,
+    rows_in_jvm: bool,
+    statistics: Statistics | None = None,
+) -> SharedPlan:
+    """The plan under which these queries run together."""
+    stats = statistics or Statistics()
+    queries = sorted(queries, key=lambda q: q.uid)
+    windowed = [q for q in queries if not q.logical.is_selection]
+    lane, why = choose_lane([q.logical for q in queries], rows_in_jvm=rows_in_jvm)
+    families: dict[Family, list[ActiveQuery]] = {}
+    for query in windowed:
+        for family in _families_of(query):
+            families.setdefault(family, []).append(query)
+    groups: list[Group] = []
+    for family, members in families.items():
+        for candidate in _grouped(family, members, stats):
+            groups.append(_group(len(groups), family, candidate, members))
+    derived, types = _columns(stream, queries)
+    return SharedPlan(
+        version=version,
+        lane=lane,
+        groups=tuple(groups),
+        selectors=tuple(
+            Selector(q.uid, q.logical.where, tuple(column_name(e) for e in q.logical.selected))
+            for q in queries
+            if q.logical.is_selection
+        ),
+        derived=derived,
+        types=types,
+        cuts=_cuts(windowed),
+        why=why,
+    )
+
+
+def _families_of(query: ActiveQuery) -> list[Family]:
+    logical = query.logical
+    keys = tuple(column_name(k) for k in logical.keys)
+    values = {(n.value, n.sketch) for n in needs_of(logical) if n.value is not None}
+    ordered = sorted(values, key=repr)
+    return [
+        (keys, None, None, logical.is_session),
+        *((keys, value, sketch, logical.is_session) for value, sketch in ordered),
+    ]
+
+
+def _partials_of(family: Family, queries: Sequence[ActiveQuery]) -> tuple[Partial, ...]:
+    _, value, sketch, session = family
+    if value is not None:
+        found = [RANK] if sketch is not None else []
+    else:
+        wanted = {n.partial for q in queries for n in needs_of(q.logical) if n.partial is not None}
+        found = [ROWS, *sorted(wanted - {ROWS}, key=lambda p: (p.op, p.column or ""))]
+    return (*found, LAST_TIME) if session else tuple(found)
+
+
+def _grouped(
+    family: Family, queries: Sequence[ActiveQuery], statistics: Statistics
+) -> list[Candidate]:
+    members = [
+        Member(q.uid, q.position, q.logical.where, q.logical.window, q.since_us) for q in queries
+    ]
+    partials = len(_partials_of(family, queries))
+    # By uid, not by position: positions may be compacted, the class numbers of old cells may not.
+    return group_queries(sorted(members, key=lambda m: m.uid), partials, statistics)
+
+
+def _group(
+    number: int, family: Family, candidate: Candidate, queries: Sequence[ActiveQuery]
+) -> Group:
+    keys, value, sketch, session = family
+    inside = {m.uid for m in candidate.members}
+    mine = [q for q in queries if q.uid in inside]
+    windows: set[Window] = {q.logical.window for q in mine if q.logical.window is not None}
+    representation = "cells" if session else candidate.representation
+    return Group(
+        number=number,
+        keys=keys,
+        value=value,
+        sketch=sketch,
+        partials=_partials_of(family, mine),
+        members=candidate.members,
+        axes=tuple(sorted(candidate.axes)),
+        windows=tuple(sorted(windows, key=repr)),
+        representation=representation,
+        why=(
+            f"cells {candidate.cost_of('cells') / 1e6:.1f} ms, "
+            f"vectors {candidate.cost_of('vectors') / 1e6:.1f} ms per slice (estimated)"
+        ),
+    )
+
+
+def _columns(
+    stream: StreamSchema, queries: Sequence[ActiveQuery]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """SQL of the derived columns, and the type of every column the kernels read."""
+    derived: dict[str, str] = {}
+    types: dict[str, str] = {}
+    for query in queries:
+        for expression in expressions_of(query.logical):
+            name = column_name(expression)
+            types[name] = expression.type
+            if expression.column is None:
+                derived[name] = expression.computed_sql
+        for sql in truths_of(query.logical.where):
+            name = derived_name(sql)
+            derived[name], types[name] = sql, "boolean"
+        for leaf in leaves(query.logical.where):
+            name = axis_of(leaf)
+            if name not in types:
+                column = stream.find(name)
+                assert column is not None
+                types[name] = column.type
+    return derived, types
+
+
+def _cuts(queries: Sequence[ActiveQuery]) -> tuple[int, ...]:
+    """Changelog times that are not window edges anyway: first partial windows, and sessions."""
+    return tuple(
+        sorted(
+            {
+                q.since_us
+                for q in queries
+                if (q.partial_first or q.logical.is_session) and q.since_us > BEGINNING
+            }
+        )
+    )

@@ -1,0 +1,1 @@
+"""Progress of event time: numbers in, watermarks out."""

@@ -1,0 +1,1 @@
+"""Frozen, engine-neutral descriptions of streams and queries."""

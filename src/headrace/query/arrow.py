@@ -1,0 +1,38 @@
+"""Spark's types as Arrow's, for results that never pass through the JVM."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headrace.query.schema import decimal_of
+
+_TYPES = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp_ntz": pa.timestamp("us"),
+    "void": pa.null(),
+}
+
+
+def arrow_type(type_: str, time_zone: str = "UTC") -> pa.DataType:
+    """The Arrow type that Spark itself uses for one of its types."""
+    if type_ in _TYPES:
+        return _TYPES[type_]
+    if type_ == "timestamp":
+        return pa.timestamp("us", time_zone)
+    if decimal := decimal_of(type_):
+        return pa.decimal128(*decimal)
+    if type_.startswith("array<") and type_.endswith(">"):
+        return pa.list_(arrow_type(type_[6:-1], time_zone))
+    if type_.startswith("struct<") and type_.endswith(">"):
+        fields = [part.split(":", 1) for part in type_[7:-1].split(",")]
+        return pa.struct([pa.field(n, arrow_type(t, time_zone)) for n, t in fields])
+    raise TypeError(f"no Arrow type for Spark's {type_}")

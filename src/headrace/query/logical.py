@@ -1,0 +1,134 @@
+"""`LogicalQuery`: what one query asks, independent of how it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from headrace.query.predicate import Always, Predicate
+from headrace.query.window import SessionWindow, TimeWindow, Window
+
+
+class Function(StrEnum):
+    """Aggregate functions, by the partial results they need."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+    VAR_SAMP = "var_samp"
+    VAR_POP = "var_pop"
+    STDDEV_SAMP = "stddev_samp"
+    STDDEV_POP = "stddev_pop"
+    FIRST = "first"
+    LAST = "last"
+    COUNT_DISTINCT = "count_distinct"
+    APPROX_COUNT_DISTINCT = "approx_count_distinct"
+    PERCENTILE_APPROX = "percentile_approx"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A scalar expression over the stream: a bare column, or SQL that Spark computes.
+
+    ``guard`` is SQL that must be TRUE before the expression may be evaluated at all: under ANSI an
+    expression may raise, and it may raise only for tuples that its own query keeps.
+    """
+
+    sql: str
+    type: str
+    column: str | None = None
+    guard: str | None = None
+
+    @property
+    def computed_sql(self) -> str:
+        """The SQL of the derived column that carries it."""
+        return f"CASE WHEN {self.guard} THEN {self.sql} END" if self.guard else self.sql
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate of a query. ``argument`` is None for COUNT(*)."""
+
+    function: Function
+    argument: Expression | None
+    result_type: str
+    percentages: tuple[float, ...] = ()
+    single_percentage: bool = True
+    relative_sd: float = 0.05
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One result column: taken as it is (`key`, `aggregate`, `window…`) or computed by Spark."""
+
+    name: str
+    type: str
+    kind: Literal["key", "aggregate", "window", "window_start", "window_end", "computed"]
+    index: int = 0
+    sql: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    """One ORDER BY item, as SQL over the result's internal columns, with its direction."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalQuery:
+    """A parsed, typed query over one stream.
+
+    Internal result columns are named: keys by `key_names`, aggregates ``_a0, _a1, …``, and the
+    window as ``window`` or ``session_window``; `having`, `order_by` and computed outputs are SQL
+    over those.
+    """
+
+    text: str
+    stream: str
+    where: Predicate = field(default_factory=Always)
+    where_sql: str | None = None
+    window: Window | None = None
+    keys: tuple[Expression, ...] = ()
+    key_names: tuple[str, ...] = ()
+    aggregates: tuple[AggregateCall, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    selected: tuple[Expression, ...] = ()
+    having: str | None = None
+    order_by: tuple[OrderItem, ...] = ()
+    limit: int | None = None
+
+    @property
+    def is_selection(self) -> bool:
+        """A continuous selection without a window."""
+        return self.window is None
+
+    @property
+    def is_session(self) -> bool:
+        """Grouped by session windows."""
+        return isinstance(self.window, SessionWindow)
+
+    @property
+    def time_window(self) -> TimeWindow:
+        """The window of a query that is known to have fixed-size windows."""
+        assert isinstance(self.window, TimeWindow)
+        return self.window
+
+    @property
+    def window_column(self) -> str:
+        """Spark's name for the window column."""
+        return "session_window" if self.is_session else "window"
+
+    @property
+    def needs_spark_to_finish(self) -> bool:
+        """Whether results must pass through Spark SQL once more after the windows are combined."""
+        return (
+            self.having is not None
+            or bool(self.order_by)
+            or self.limit is not None
+            or any(o.kind == "computed" for o in self.outputs)
+        )

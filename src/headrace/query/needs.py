@@ -1,0 +1,74 @@
+"""What a query's aggregates need to be kept per slice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from headrace.query.logical import AggregateCall, Expression, Function, LogicalQuery
+from headrace.query.plan import Op, Partial, derived_name
+
+_OPS: dict[Function, Op] = {
+    Function.COUNT: "count",
+    Function.SUM: "sum",
+    Function.AVG: "sum",
+    Function.MIN: "min",
+    Function.MAX: "max",
+    Function.VAR_SAMP: "moments",
+    Function.VAR_POP: "moments",
+    Function.STDDEV_SAMP: "moments",
+    Function.STDDEV_POP: "moments",
+    Function.FIRST: "first",
+    Function.LAST: "last",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One aggregate's partial, or the column whose distinct values it needs."""
+
+    partial: Partial | None = None
+    value: str | None = None
+    sketch: int | None = None
+
+
+def column_name(expression: Expression) -> str:
+    """The column that carries an expression into the kernels."""
+    return expression.column or derived_name(expression.computed_sql)
+
+
+def need_of(call: AggregateCall) -> Need:
+    """What one aggregate needs."""
+    if call.argument is None:
+        return Need(partial=Partial("rows"))
+    argument = call.argument
+    if call.function in (Function.COUNT_DISTINCT, Function.PERCENTILE_APPROX):
+        return Need(value=column_name(argument))
+    if call.function is Function.APPROX_COUNT_DISTINCT:
+        precision = math.ceil(2.0 * math.log(1.106 / call.relative_sd) / math.log(2.0))
+        return Need(value=column_name(hashed(argument)), sketch=precision)
+    op = _OPS[call.function]
+    if call.ignore_nulls:
+        op = "first_known" if op == "first" else "last_known"
+    return Need(partial=Partial(op, column_name(argument), argument.type))
+
+
+def hashed(argument: Expression) -> Expression:
+    """Spark's own hash of an expression, null where it is null."""
+    sql = f"CASE WHEN ({argument.sql}) IS NOT NULL THEN xxhash64({argument.sql}) END"
+    return Expression(sql, "bigint", None, argument.guard)
+
+
+def needs_of(query: LogicalQuery) -> tuple[Need, ...]:
+    """What each aggregate needs, in order."""
+    return tuple(need_of(call) for call in query.aggregates)
+
+
+def expressions_of(query: LogicalQuery) -> tuple[Expression, ...]:
+    """Every expression the kernels read for a query, beside its predicate."""
+    arguments = [
+        hashed(c.argument) if c.function is Function.APPROX_COUNT_DISTINCT else c.argument
+        for c in query.aggregates
+        if c.argument is not None
+    ]
+    return (*query.keys, *query.selected, *arguments)

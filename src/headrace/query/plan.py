@@ -1,0 +1,123 @@
+"""`SharedPlan`: how many queries are run as one, as plain data that every layer can read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headrace.query.predicate import IsNull, Predicate, Ranges, Truth, leaves
+from headrace.query.window import TimeWindow, Window
+from headrace.types import BEGINNING, QueryUid, Version
+
+Op = Literal[
+    "rows", "count", "sum", "min", "max", "moments", "first", "last", "first_known", "last_known"
+]
+Representation = Literal["cells", "vectors"]
+Lane = Literal["catalyst", "kernel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A partial result kept per cell: an operation on a column (none for ``rows``)."""
+
+    op: Op
+    column: str | None = None
+    type: str = "bigint"
+
+
+ROWS = Partial("rows")
+RANK = Partial("max", "_rank")
+"""The rank of an HLL++ register."""
+LAST_TIME = Partial("max", "_time", "timestamp")
+"""The last event time of a run: session groups keep it beside what they are asked for."""
+COMPUTED = frozenset({"_rank", "_time"})
+"""Columns the kernels make themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A query's place in a group: its bit position, what it keeps, and since when."""
+
+    uid: QueryUid
+    position: int
+    where: Predicate
+    window: Window | None = None
+    since_us: int = BEGINNING
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Queries that share keys, classes and partial results.
+
+    ``value`` names a further key whose distinct values are kept, for distinct counts, percentiles
+    and sketches (``sketch`` is then the precision of the registers that stand for the values).
+    ``axes`` are the columns whose constants cut the class space.
+    """
+
+    number: int
+    keys: tuple[str, ...]
+    value: str | None
+    partials: tuple[Partial, ...]
+    members: tuple[Member, ...]
+    axes: tuple[str, ...]
+    windows: tuple[Window, ...]
+    sketch: int | None = None
+    representation: Representation = "cells"
+    why: str = ""
+
+    @property
+    def is_session(self) -> bool:
+        """Whether its slices are runs of tuples between gaps."""
+        return bool(self.windows) and not isinstance(self.windows[0], TimeWindow)
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A continuous selection: what it keeps and which columns it shows."""
+
+    uid: QueryUid
+    where: Predicate
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPlan:
+    """One version of the plan for one pipeline.
+
+    ``derived`` maps a column's name to the SQL that Spark computes it with; ``types`` maps every
+    column the kernels read to its Spark type.
+    """
+
+    version: Version
+    lane: Lane
+    groups: tuple[Group, ...] = ()
+    selectors: tuple[Selector, ...] = ()
+    derived: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    cuts: tuple[int, ...] = ()
+    why: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column the kernels read, beside event time."""
+        wanted: set[str] = set()
+        for group in self.groups:
+            wanted.update(group.keys, group.axes, [group.value] if group.value else [])
+            wanted.update(p.column for p in group.partials if p.column is not None)
+        wanted -= COMPUTED
+        for selector in self.selectors:
+            wanted.update(selector.columns)
+            wanted.update(axis_of(leaf) for leaf in leaves(selector.where))
+        return tuple(sorted(wanted))
+
+
+def derived_name(sql: str) -> str:
+    """A stable name for a derived column: the same SQL has the same name in every version."""
+    return "_x" + hashlib.sha1(sql.encode(), usedforsecurity=False).hexdigest()[:12]
+
+
+def axis_of(leaf: Ranges | IsNull | Truth) -> str:
+    """The column that decides an atom; a Truth's is the boolean Spark computes for it."""
+    return derived_name(leaf.sql) if isinstance(leaf, Truth) else leaf.column

@@ -1,0 +1,1 @@
+"""The life of queries: requests in, numbered changelogs out."""

@@ -1,0 +1,1 @@
+"""The Spark edge: the only importer of pyspark."""

@@ -1,0 +1,109 @@
+"""The Catalyst lane: Spark SQL has reduced the tuples; here its rows become a section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.kernels.cells import reduce_cells
+from headrace.kernels.columns import flat, values_of
+from headrace.kernels.keys import encode_keys
+from headrace.kernels.states import State, lift
+from headrace.query.plan import Group, Partial
+from headrace.query.schema import quoted
+from headrace.query.window import TimeWindow
+from headrace.spark.ingest_task import BatchFrame, SectionWriter
+from headrace.spark.messages import Message, as_batch
+from headrace.spark.task_plans import PlanHandle
+
+
+def aggregates_sql(group: Group) -> list[str]:
+    """The aggregates Catalyst computes per slice and key, as named columns."""
+    columns = ["count(1) AS _rows"]
+    for number, partial in enumerate(group.partials):
+        if partial.op == "rows" or partial.column is None:
+            continue
+        name = quoted(partial.column)
+        columns.append(f"count({name}) AS _n{number}")
+        if partial.op in ("sum", "min", "max"):
+            columns.append(f"{partial.op}({name}) AS _v{number}")
+        elif partial.op == "moments":
+            columns.append(f"avg({name}) AS _v{number}")
+            columns.append(f"var_pop({name}) * count({name}) AS _m{number}")
+    return columns
+
+
+def slice_sql(window: TimeWindow, time: str) -> str:
+    """The start of the slice a time falls into."""
+    starts = [f"{time} - pmod({time} - {r}L, {window.slide_us}L)" for r in window.residues]
+    return starts[0] if len(starts) == 1 else f"greatest({', '.join(starts)})"
+
+
+@dataclass(frozen=True)
+class WriteSections:
+    """Write Catalyst's partial results as a section of the query's group."""
+
+    handle: PlanHandle
+    frame: BatchFrame
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = [b for b in batches if b.num_rows]
+        writer = SectionWriter(self.frame)
+        task = self.handle.get()
+        group = task.compiled.plan.groups[0]
+        late: dict[str, int] = {}
+        keys_seen = 0
+        if held:
+            table = pa.Table.from_batches(held)
+            rows = table.column("_rows").to_numpy().astype(np.int64)
+            starts, slice_of = np.unique(table.column("_slice").to_numpy(), return_inverse=True)
+            key_of, keys = encode_keys(
+                [table.column(f"_k{n}") for n in range(len(group.keys))], table.num_rows
+            )
+            states = [_state(p, n, table) for n, p in enumerate(group.partials)]
+            column = np.zeros(len(rows), dtype=np.int64)
+            cells = reduce_cells(
+                (slice_of.astype(np.int64), starts), (column, 1), (key_of, keys), states, rows
+            )
+            writer.add(task.compiled.plan, group, cells)
+            keys_seen = keys.num_rows
+            late = self._late(group, starts[slice_of], rows)
+        info = {
+            "sections": [r.to_json() for r in writer.close()],
+            "highest_us": {},
+            "tuples": 0,
+            "without_time": 0,
+            "from_future": 0,
+            "late": late,
+            "keys": keys_seen,
+        }
+        yield as_batch([Message.of("info", -1, info)])
+
+    def _late(self, group: Group, starts: np.ndarray, rows: np.ndarray) -> dict[str, int]:
+        """A slice lies in the same windows as its tuples, so its start tells whether it is late."""
+        member = group.members[0]
+        assert isinstance(member.window, TimeWindow)
+        end = member.window.first_end_after(starts)
+        closed = (end > starts) & (end <= self.frame.watermark_us) & (starts >= member.since_us)
+        count = int(rows[closed].sum())
+        return {str(member.uid): count} if count else {}
+
+
+def _state(partial: Partial, number: int, table: pa.Table) -> State:
+    if partial.op == "rows" or partial.column is None:
+        return State(partial, {})
+    known = table.column(f"_n{number}").to_numpy().astype(np.int64)
+    if partial.op == "count":
+        return State(partial, {"n": known})
+    column = flat(table.column(f"_v{number}"))
+    if partial.op == "sum":
+        lifted = lift(partial, column, np.empty(0, np.int64))
+        return State(partial, {**lifted.parts, "n": known})
+    values = values_of(column)
+    if partial.op == "moments":
+        m2 = values_of(table.column(f"_m{number}")).data
+        return State(partial, {"n": known, "mean": values.data, "m2": m2})
+    return State(partial, {"n": known, "v": values.data}, values.dictionary)

@@ -1,0 +1,92 @@
+"""Plans in words: what `session.explain()` and `query.explain()` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.kernels.classify import class_space
+from headrace.query.plan import Group, SharedPlan
+from headrace.registry.changelog import ActiveQuery
+from headrace.spark.messages import SectionRef
+
+
+def explain_plan(
+    name: str,
+    plan: SharedPlan,
+    queries: Sequence[ActiveQuery],
+    sections: Sequence[SectionRef],
+    width: int,
+) -> str:
+    """One pipeline: its lane, groups, classes, slices and state."""
+    names = {int(q.uid): q.name for q in queries}
+    lines = [
+        f"pipeline {name}: plan version {plan.version}, {len(queries)} queries on one scan",
+        f"  lane: {plan.lane} ({plan.why})",
+        f"  query-sets: {width} bits; derived columns: {len(plan.derived)}",
+    ]
+    for sql_name, sql in sorted(plan.derived.items())[:10]:
+        lines.append(f"    {sql_name} = {sql}")
+    for group in plan.groups:
+        mine = [s for s in sections if s.version == plan.version and s.group == group.number]
+        lines += _explain_group(group, mine, names)
+    if plan.selectors:
+        shown = ", ".join(names[s.uid] for s in plan.selectors[:10])
+        lines.append(f"  selections: {len(plan.selectors)} ({shown})")
+    older = [s for s in sections if s.version != plan.version]
+    slices = {x for s in sections if not s.session for x in s.slices}
+    size = sum(s.length for s in sections)
+    lines.append(
+        f"  state: {len(sections)} sections, {len(slices)} slices, {size:,} bytes"
+        + (f"; {len(older)} sections of older versions" if older else "")
+    )
+    return "\n".join(lines)
+
+
+def _explain_group(
+    group: Group, sections: Sequence[SectionRef], names: dict[int, str]
+) -> list[str]:
+    keys = ", ".join(group.keys) or "(none)"
+    kept = ", ".join(f"{p.op}({p.column or '*'})" for p in group.partials)
+    if group.value is not None:
+        what = "registers" if group.sketch is not None else "distinct values"
+        kept = ", ".join([f"{what} of {group.value}", *([kept] if kept else [])])
+    space = class_space(group)
+    cuts = ", ".join(f"{a.column} ({len(a.cuts)} cuts)" for a in space.axes) or "(none)"
+    slices = sorted({x for s in sections for x in s.slices})
+    members = [names.get(m.uid, str(m.uid)) for m in group.members]
+    shown = ", ".join(members[:8]) + (", …" if len(members) > 8 else "")
+    dense = sum(1 for s in sections if s.dense)
+    windows = ", ".join(str(w) for w in group.windows[:6])
+    more = f", … {len(group.windows)} in all" if len(group.windows) > 6 else ""
+    return [
+        f"  group {group.number}: {len(group.members)} queries ({shown})",
+        f"    keys: {keys}; keeps: {kept}",
+        f"    predicate columns: {cuts}; classes: {space.classes}",
+        f"    windows: {windows}{more}; slices held: {len(slices)}",
+        f"    representation: {group.representation}"
+        + (f", {dense} of {len(sections)} sections dense" if sections else "")
+        + f" ({group.why})",
+    ]
+
+
+def explain_query(query: ActiveQuery, plan: SharedPlan) -> str:
+    """One query: where it runs and why there."""
+    logical = query.logical
+    lines = [
+        f"query {query.name!r} on stream {logical.stream!r}, bit {query.position}",
+        f"  window: {logical.window if logical.window is not None else 'none (selection)'}",
+        f"  lane: {plan.lane} ({plan.why})",
+    ]
+    for group in plan.groups:
+        if any(m.uid == query.uid for m in group.members):
+            axes = ", ".join(group.axes) or "no column"
+            others = len(group.members) - 1
+            values = f", distinct {group.value}" if group.value is not None else ""
+            lines.append(
+                f"  group {group.number}: grouped by {', '.join(group.keys) or 'nothing'}{values}; "
+                f"shares classes over {axes} with {others} other queries"
+            )
+            lines.append(f"    {group.representation}: {group.why}")
+    if logical.needs_spark_to_finish:
+        lines.append("  finished by Spark SQL: HAVING, ORDER BY, LIMIT or computed columns")
+    return "\n".join(lines)

@@ -1,0 +1,96 @@
+"""The fire stage: sections in, finished rows out, for one range of key groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from headrace.kernels import sections
+from headrace.kernels.answers import Asked, Failure, Result, Setting, answer
+from headrace.kernels.combine import Block
+from headrace.kernels.keys import KEY_GROUPS
+from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_sessions
+from headrace.query.needs import column_name
+from headrace.query.window import Span
+from headrace.spark.messages import Message, SectionRef, ipc_bytes
+from headrace.spark.store import Store
+from headrace.spark.task_plans import PlanHandle, layout_of
+from headrace.spark.task_sinks import Delivery, TaskSink
+
+
+@dataclass(frozen=True)
+class FireTask:
+    """Everything one firing needs; the same object goes to every task."""
+
+    plans: dict[int, PlanHandle]
+    version: int
+    refs: tuple[SectionRef, ...]
+    due: tuple[tuple[Span, tuple[int, ...]], ...]
+    session_lives: dict[int, Span]
+    emitted_upto_us: int
+    watermark_us: int
+    buckets: Store
+    staging: Store
+    txn: int
+    tasks: int
+    sinks: dict[int, TaskSink]
+    setting: Setting
+
+    def __call__(self, numbers: Iterable[int]) -> Iterator[tuple[str, int, bytes]]:
+        for number in list(numbers):
+            for message in self.run(number):
+                yield message.kind, message.uid, message.payload
+
+    def run(self, number: int) -> Iterator[Message]:
+        """Fire for the key groups of task `number`."""
+        low = number * KEY_GROUPS // self.tasks
+        high = (number + 1) * KEY_GROUPS // self.tasks
+        queries = self.plans[self.version].get().queries
+        asked = {
+            uid: Asked(uid, query, tuple(column_name(k) for k in query.keys))
+            for uid, query in queries.items()
+        }
+        blocks: dict[tuple[tuple[str, ...], str | None, int | None], list[Block]] = {}
+        arrivals: dict[tuple[tuple[str, ...], str | None, int | None], list[Arrival]] = {}
+        for ref in self.refs:
+            cells = sections.decode(self.buckets.read_range(ref.file, ref.offset, ref.length))
+            cells = cells.of_key_groups(low, high)
+            if not cells.keys.num_rows:
+                continue
+            layout = layout_of(self.plans, ref.version, ref.group, ref.uids)
+            if ref.session:
+                arrival = Arrival(ref.txn, ref.watermark_us, cells, layout)
+                arrivals.setdefault(ref.family, []).append(arrival)
+            else:
+                blocks.setdefault(ref.family, []).append((cells, layout))
+        delivery = Delivery(self.txn, f"{number:04d}", self.sinks, self.setting.time_zone)
+        due = [(window, [asked[u] for u in uids if u in asked]) for window, uids in self.due]
+        asks = [
+            SessionAsk(asked[uid], since, until)
+            for uid, (since, until) in self.session_lives.items()
+            if uid in asked
+        ]
+        staged = 0
+        for found in (
+            *answer(blocks, due, self.setting),
+            *answer_sessions(arrivals, asks, self.emitted_upto_us, self.watermark_us, self.setting),
+        ):
+            if isinstance(found, Failure):
+                yield Message.of("failed", found.uid, found.reason)
+                continue
+            if isinstance(found, Held):
+                yield Message.of("held", -1, found.first_us)
+                continue
+            query = asked[int(found.table.column("_q")[0].as_py())].query
+            if query.needs_spark_to_finish:
+                yield self._stage(found, number, staged)
+                staged += 1
+            else:
+                yield from delivery.results(found, query)
+
+    def _stage(self, result: Result, task: int, count: int) -> Message:
+        """Keep rows for Spark to finish: HAVING, ORDER BY, LIMIT, computed columns."""
+        name = f"{self.txn:010d}-{task:04d}-{count:04d}.arrow"
+        self.staging.write(name, ipc_bytes(result.table))
+        uid = int(result.table.column("_q")[0].as_py())
+        return Message.of("staged", uid, {"file": name, "rows": result.table.num_rows})

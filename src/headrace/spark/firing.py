@@ -1,0 +1,130 @@
+"""Which windows are due, which sections they need, and which sections nobody needs any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.query.plan import SharedPlan
+from headrace.query.window import SessionWindow, Span, TimeWindow
+from headrace.registry.changelog import ActiveQuery
+from headrace.spark.messages import SectionRef
+from headrace.types import BEGINNING
+
+
+@dataclass(frozen=True)
+class Firing:
+    """The work of one firing."""
+
+    due: tuple[tuple[Span, tuple[int, ...]], ...]
+    session_lives: dict[int, Span]
+    refs: tuple[SectionRef, ...]
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anything can come out of it."""
+        return bool(self.refs) and (bool(self.due) or bool(self.session_lives))
+
+
+def plan_firing(
+    queries: Iterable[ActiveQuery],
+    sections: Sequence[SectionRef],
+    plans: Mapping[int, SharedPlan],
+    emitted_upto_us: int,
+    watermark_us: int,
+) -> Firing:
+    """Windows with an end in (emitted_upto, watermark], and where their slices are."""
+    starts = sorted({s for ref in sections if not ref.session for s in ref.slices})
+    slices = np.array(starts, dtype=np.int64)
+    alike: dict[tuple[TimeWindow, Span, bool], list[int]] = {}
+    lives: dict[int, Span] = {}
+    gaps: list[int] = []
+    for query in queries:
+        window = query.logical.window
+        if isinstance(window, TimeWindow):
+            alike.setdefault((window, query.life, query.partial_first), []).append(int(query.uid))
+        elif isinstance(window, SessionWindow):
+            lives[int(query.uid)] = query.life
+            gaps.append(window.gap_us)
+    due: dict[Span, list[int]] = {}
+    for (window, life, partial_first), uids in alike.items():
+        for span in window.due(
+            slices, emitted_upto_us, watermark_us, life, partial_first=partial_first
+        ):
+            due.setdefault(span, []).extend(uids)
+    time_refs = _time_refs(sections, plans, due)
+    session_refs = [r for r in sections if r.session]
+    may_close = gaps and any(r.slices[0] + min(gaps) <= watermark_us for r in session_refs)
+    return Firing(
+        due=tuple((span, tuple(uids)) for span, uids in sorted(due.items())),
+        session_lives=lives if may_close else {},
+        refs=(*time_refs, *(session_refs if may_close else ())),
+    )
+
+
+def members_of(ref: SectionRef, plans: Mapping[int, SharedPlan]) -> frozenset[int]:
+    """The queries a section can answer."""
+    if ref.uids is not None:
+        return frozenset(ref.uids)
+    group = plans[ref.version].groups[ref.group]
+    return frozenset(int(m.uid) for m in group.members)
+
+
+def _time_refs(
+    sections: Sequence[SectionRef],
+    plans: Mapping[int, SharedPlan],
+    due: Mapping[Span, Sequence[int]],
+) -> list[SectionRef]:
+    if not due:
+        return []
+    asked = {uid for uids in due.values() for uid in uids}
+    low, high = min(s for s, _ in due), max(e for _, e in due)
+    return [
+        ref
+        for ref in sections
+        if not ref.session
+        and any(low <= s < high for s in ref.slices)
+        and not asked.isdisjoint(members_of(ref, plans))
+    ]
+
+
+def still_needed(
+    queries: Iterable[ActiveQuery],
+    sections: Sequence[SectionRef],
+    plans: Mapping[int, SharedPlan],
+    watermark_us: int,
+    held_from_us: int | None,
+) -> list[SectionRef]:
+    """Sections that some future window of an active query may read.
+
+    ``held_from`` is the first event time of the oldest session still open, if any was reported.
+    """
+    horizon: dict[int, int] = {}
+    gaps: dict[int, int] = {}
+    for query in queries:
+        uid, window = int(query.uid), query.logical.window
+        if isinstance(window, TimeWindow):
+            needed = BEGINNING if watermark_us <= BEGINNING else window.needed_from(watermark_us)
+            since = BEGINNING if query.partial_first else query.since_us
+            horizon[uid] = max(needed, since)
+        elif isinstance(window, SessionWindow):
+            gaps[uid] = window.gap_us
+    kept = []
+    for ref in sections:
+        members = members_of(ref, plans)
+        if ref.session:
+            alive = [gaps[u] for u in members if u in gaps]
+            if not alive:
+                continue
+            last = ref.slices[1]
+            closed = last + max(alive) <= watermark_us
+            if closed and (held_from_us is None or last < held_from_us):
+                continue
+            kept.append(ref)
+        else:
+            needs = [horizon[u] for u in members if u in horizon]
+            if needs and max(ref.slices) >= min(needs):
+                kept.append(ref)
+    return kept

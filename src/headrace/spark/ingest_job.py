@@ -1,0 +1,252 @@
+"""Ingest as one Spark job: by Catalyst, by kernels on JVM rows, or fused with an Arrow source."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as sf
+
+from headrace.query.plan import SharedPlan, axis_of
+from headrace.query.predicate import leaves
+from headrace.query.schema import quoted
+from headrace.query.window import TimeWindow
+from headrace.spark.catalyst_task import WriteSections, aggregates_sql, slice_sql
+from headrace.spark.ingest_task import (
+    PARTITION,
+    TIME,
+    BatchFrame,
+    FetchRanges,
+    ReduceRanges,
+    ReduceRows,
+)
+from headrace.spark.messages import SCHEMA, Message
+from headrace.spark.streams import Stream
+from headrace.spark.task_plans import PlanHandle
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """One batch's job: how its tuples are read, and the plan they are reduced under."""
+
+    stream: Stream
+    plan: SharedPlan
+    handle: PlanHandle
+    frame: BatchFrame
+    where_sql: str | None = None
+
+    def run(self, batch: DataFrame) -> list[Message]:
+        """Run the job; returns the messages of all tasks."""
+        batch.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
+        if not self.stream.rows_in_jvm:
+            return _collected(self._ranges(batch))
+        if not self.plan.groups and not self.plan.selectors:
+            return [self._progress_only(batch)]
+        if self.plan.lane == "catalyst":
+            return self._catalyst(batch)
+        return _collected(self._kernel(batch, self.plan, None))
+
+    def probe(self, batch: DataFrame, derived: dict[str, str]) -> None:
+        """Evaluate some derived columns over the batch, to see whether they raise."""
+        rows = self._rows(batch)
+        rows.selectExpr(*[f"{sql} AS {name}" for name, sql in derived.items()]).write.format(
+            "noop"
+        ).mode("overwrite").save()
+
+    # -- the kernels --------------------------------------------------------------------------
+
+    def _kernel(self, rows: DataFrame, plan: SharedPlan, alone: SharedPlan | None) -> DataFrame:
+        columns = [f"{self.stream.time_sql} AS {TIME}"]
+        if self.stream.partition is not None:
+            columns.append(f"CAST({quoted(self.stream.partition)} AS STRING) AS {PARTITION}")
+        elif not self.stream.rows_in_jvm:
+            columns.append(PARTITION)
+        columns += [
+            f"{plan.derived[name]} AS {quoted(name)}" if name in plan.derived else quoted(name)
+            for name in plan.columns
+        ]
+        if self.frame.keep_late:
+            taken = set(plan.columns)
+            columns += [quoted(c.name) for c in self.stream.schema.columns if c.name not in taken]
+        selected = rows.selectExpr(*columns)
+        return selected.mapInArrow(ReduceRows(self.handle, self.frame, alone), SCHEMA)
+
+    # -- an Arrow source ----------------------------------------------------------------------
+
+    def _ranges(self, batch: DataFrame) -> DataFrame:
+        """Groups that need no Spark expression are fused; the others pass through the JVM."""
+        plan = self.plan
+        fused, others = _split(plan)
+        source = self.stream.source
+        assert not isinstance(source, DataFrame)
+        columns = fused.columns
+        if self.frame.keep_late:
+            columns = tuple(c.name for c in self.stream.schema.columns)
+        direct = batch.mapInArrow(
+            ReduceRanges(
+                self.handle,
+                self.frame,
+                source,
+                self.stream.schema.event_time,
+                columns,
+                None if others is None else fused,
+            ),
+            SCHEMA,
+        )
+        if others is None:
+            return direct
+        # Counts and progress are taken from the fused side; here only sections and rows matter.
+        return direct.union(self._kernel(self._rows(batch), others, others))
+
+    def _rows(self, batch: DataFrame) -> DataFrame:
+        if self.stream.rows_in_jvm:
+            return batch
+        source = self.stream.source
+        assert not isinstance(source, DataFrame)
+        names = [c.name for c in self.stream.schema.columns]
+        types = ", ".join(f"{quoted(c.name)} {c.type}" for c in self.stream.schema.columns)
+        return batch.mapInArrow(FetchRanges(source, names), f"{types}, {PARTITION} int")
+
+    # -- Catalyst -----------------------------------------------------------------------------
+
+    def _catalyst(self, batch: DataFrame) -> list[Message]:
+        group = self.plan.groups[0]
+        window = group.windows[0]
+        assert isinstance(window, TimeWindow)
+        observation, observed = self._observed(batch)
+        kept = observed.where(f"{TIME} IS NOT NULL AND NOT _ahead")
+        if self.where_sql is not None:
+            kept = kept.where(self.where_sql)
+        columns = [f"{slice_sql(window, TIME)} AS _slice"]
+        for number, name in enumerate(group.keys):
+            columns.append(f"{self._column(name)} AS _k{number}")
+        inputs = sorted({p.column for p in group.partials if p.column is not None})
+        columns += [f"{self._column(name)} AS {quoted(name)}" for name in inputs]
+        keys = ["_slice", *(f"_k{n}" for n in range(len(group.keys)))]
+        reduced = (
+            kept.selectExpr(*columns)
+            .groupBy(*keys)
+            .agg(*[sf.expr(a) for a in aggregates_sql(group)])
+        )
+        written = reduced.mapInArrow(WriteSections(self.handle, self.frame), SCHEMA)
+        messages = _collected(written)
+        return [*messages, _observed_info(observation.get)]
+
+    def _column(self, name: str) -> str:
+        return self.plan.derived.get(name) or quoted(name)
+
+    def _bound_sql(self) -> str:
+        """Whether a tuple is from the far future, as a SQL condition."""
+        frame = self.frame
+        if frame.max_ahead_us is None or frame.highest_us is None:
+            # The first batch sets the scale; without a bound nothing is ahead.
+            return "false"
+        bound = max(frame.now_us, frame.highest_us) + frame.max_ahead_us
+        return f"coalesce({TIME} > {bound}L, false)"
+
+    def _observed(self, batch: DataFrame) -> tuple[Observation, DataFrame]:
+        observation = Observation()
+        timed = batch.withColumn(TIME, sf.expr(self.stream.time_sql)).withColumn(
+            "_ahead", sf.expr(self._bound_sql())
+        )
+        return observation, timed.observe(
+            observation,
+            sf.count(sf.lit(1)).alias("tuples"),
+            sf.count(TIME).alias("timed"),
+            sf.expr("count_if(_ahead)").alias("ahead"),
+            sf.expr(f"max(CASE WHEN NOT _ahead THEN {TIME} END)").alias("highest"),
+        )
+
+    def _progress_only(self, batch: DataFrame) -> Message:
+        """Nobody asks anything: only how far event time has come."""
+        partition = (
+            f"CAST({quoted(self.stream.partition)} AS STRING)" if self.stream.partition else "'0'"
+        )
+        timed = batch.withColumn(TIME, sf.expr(self.stream.time_sql)).withColumn(
+            "_ahead", sf.expr(self._bound_sql())
+        )
+        rows = (
+            timed.groupBy(sf.expr(partition).alias("p"))
+            .agg(
+                sf.count(sf.lit(1)).alias("tuples"),
+                sf.count(TIME).alias("timed"),
+                sf.expr("count_if(_ahead)").alias("ahead"),
+                sf.expr(f"max(CASE WHEN NOT _ahead THEN {TIME} END)").alias("highest"),
+            )
+            .collect()
+        )
+        return Message.of(
+            "info",
+            -1,
+            {
+                "sections": [],
+                "highest_us": {r["p"]: r["highest"] for r in rows if r["highest"] is not None},
+                "tuples": sum(r["tuples"] for r in rows),
+                "without_time": sum(r["tuples"] - r["timed"] for r in rows),
+                "from_future": sum(r["ahead"] for r in rows),
+                "late": {},
+                "keys": 0,
+            },
+        )
+
+
+def _observed_info(found: dict[str, Any]) -> Message:
+    highest = {"0": found["highest"]} if found["highest"] is not None else {}
+    return Message.of(
+        "info",
+        -1,
+        {
+            "sections": [],
+            "highest_us": highest,
+            "tuples": found["tuples"],
+            "without_time": found["tuples"] - found["timed"],
+            "from_future": found["ahead"],
+            "late": {},
+            "keys": 0,
+        },
+    )
+
+
+def _collected(frame: DataFrame) -> list[Message]:
+    table = frame.toArrow()
+    return [
+        Message(kind, uid, payload)
+        for kind, uid, payload in zip(
+            *(table.column(n).to_pylist() for n in ("kind", "uid", "payload")), strict=True
+        )
+    ]
+
+
+def _split(plan: SharedPlan) -> tuple[SharedPlan, SharedPlan | None]:
+    """The part of a plan that reads only stored columns, and the part that needs Spark."""
+    if not plan.derived:
+        return plan, None
+
+    def computed(names: set[str]) -> bool:
+        return any(n in plan.derived for n in names)
+
+    groups = [
+        g
+        for g in plan.groups
+        if not computed({*g.keys, *g.axes, g.value or "", *(p.column or "" for p in g.partials)})
+    ]
+    selectors = [
+        s
+        for s in plan.selectors
+        if not computed({*s.columns, *(axis_of(leaf) for leaf in leaves(s.where))})
+    ]
+    fused = replace(plan, groups=tuple(groups), selectors=tuple(selectors), derived={})
+    others = replace(
+        plan,
+        groups=tuple(g for g in plan.groups if g not in groups),
+        selectors=tuple(s for s in plan.selectors if s not in selectors),
+    )
+    return fused, others
+
+
+def info_of(message: Message) -> dict[str, Any]:
+    """The JSON of an info message."""
+    found: dict[str, Any] = json.loads(message.payload)
+    return found

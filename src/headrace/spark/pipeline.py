@@ -1,0 +1,564 @@
+"""One pipeline: one Structured Streaming query, the queries that share it, and their state.
+
+Transactions run one at a time under the pipeline's lock: micro-batches from Spark's callback, and
+firings without a batch when only time has passed. Requests are applied between transactions, so a
+batch always sees one version of the plan.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.errors import ExecutionError
+from headrace.kernels.answers import Setting, shape_of
+from headrace.optimizer import Statistics
+from headrace.progress.watermark import Progress
+from headrace.query.logical import LogicalQuery
+from headrace.registry.changelog import Registry
+from headrace.spark.culprits import find_culprits
+from headrace.spark.emitter import Emitter
+from headrace.spark.explain import explain_plan, explain_query
+from headrace.spark.finish_job import FinishJob, Staged
+from headrace.spark.fire_task import FireTask
+from headrace.spark.firing import plan_firing, still_needed
+from headrace.spark.ingest_job import Ingest
+from headrace.spark.ingest_task import BatchFrame
+from headrace.spark.journal import Begin, Journal
+from headrace.spark.messages import Message, SectionRef
+from headrace.spark.plans import PlanBook
+from headrace.spark.query import Query
+from headrace.spark.restore import created_record, deleted_record, restore_registry
+from headrace.spark.state import PipelineState
+from headrace.spark.store import Store
+from headrace.spark.streams import Stream
+from headrace.spark.task_sinks import TaskSink
+from headrace.types import BEGINNING, Clock, QueryUid, Version
+
+log = logging.getLogger("headrace")
+
+_SMALL_CELLS = 20_000
+"""Below so many cells one fire task is quicker than several."""
+
+
+class Pipeline:
+    """Runs the queries of one stream together."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        name: str,
+        stream: Stream,
+        store: Store,
+        clock: Clock,
+        setting: Setting,
+        *,
+        trigger: str = "0 seconds",
+    ) -> None:
+        self.name = name
+        self.stream = stream
+        self.setting = setting
+        self.closed = False
+        self._spark = spark
+        self._clock = clock
+        self._trigger = trigger
+        self._journal = Journal(store)
+        self._store = store
+        self._lock = threading.RLock()
+        self._requests: deque[tuple[str, Query]] = deque()
+        self._queries: dict[int, Query] = {}
+        self._registry = Registry()
+        self._statistics = Statistics()
+        self._streaming: StreamingQuery | None = None
+        self._failure: Exception | None = None
+        fresh = Progress.start(
+            stream.lateness_us, stream.idle_after_s, stream.partitions, clock.now()
+        )
+        self._state = PipelineState(fresh)
+        self._plans = PlanBook(
+            spark.sparkContext, store.address, stream.schema, rows_in_jvm=stream.rows_in_jvm
+        )
+        self._replaying: Begin | None = None
+        self.batches = 0
+        self.last_batch_ms = 0.0
+
+    # -- life ---------------------------------------------------------------------------------
+
+    def restore(self, make_query: Any) -> None:
+        """Load what an earlier run committed; `make_query` makes a handle for each active query.
+
+        A transaction that was begun but not committed is done again, under the version and the
+        clock it began with, before anything else happens.
+        """
+        commit = self._journal.last_commit()
+        if commit is not None:
+            self._state = PipelineState.from_record(commit, self._state.progress)
+        needed = {s.version for s in self._state.sections}
+        self._replaying = self._journal.begun(self._state.txn + 1)
+        if self._replaying is not None:
+            needed.add(self._replaying.version)
+        restored = restore_registry(self._journal.changes(), make_query)
+        self._registry, self._statistics = restored.registry, restored.statistics
+        self._queries = restored.queries
+        for version, (active, statistics) in restored.at.items():
+            if version in needed or version == self._registry.version:
+                self._plans.build(Version(version), active, statistics)
+        if self._registry.version not in self._plans.plans:
+            self._plans.build(self._registry.version, [], self._statistics)
+        self._journal.drop_orphans({s.file for s in self._state.sections})
+        if self._replaying is not None:
+            self._unsink(self._replaying.txn)
+        for uid, late in self._state.late.items():
+            if uid in self._queries:
+                self._queries[uid].missed(late)
+
+    def start(self) -> None:
+        """Begin to read the stream."""
+        with self._lock:
+            begun = self._replaying
+            if begun is not None and begun.kind == "tick":
+                self._transact(begun, None)
+                self._replaying = None
+            if self._replaying is None:
+                self._apply_requests()
+            writer = (
+                self.stream.frame(self._spark)
+                .writeStream.queryName(f"headrace {self.name} {id(self)}")
+                .foreachBatch(self._on_batch)
+                .option("checkpointLocation", self._store.sub("spark").address)
+                .trigger(processingTime=self._trigger)
+            )
+            self._streaming = writer.start()
+
+    @property
+    def queries(self) -> Mapping[int, Query]:
+        """Handles of all queries that were ever here in this process."""
+        return dict(self._queries)
+
+    @property
+    def state(self) -> PipelineState:
+        """The last committed state."""
+        return self._state
+
+    @property
+    def registry(self) -> Registry:
+        """Active queries and their positions."""
+        return self._registry
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the stream is being read."""
+        return self._streaming is not None and self._streaming.isActive
+
+    def process_all_available(self) -> None:
+        """Wait until everything the source has now is processed and its windows are out."""
+        self._raise_failure()
+        self.nudge()
+        if self._streaming is not None:
+            try:
+                self._streaming.processAllAvailable()
+            except Exception as error:
+                self._raise_failure()
+                raise ExecutionError(f"stream {self.name!r}: {_reason(error)}") from error
+        self._raise_failure()
+        self.nudge()
+        self.tick()
+
+    def close(self) -> None:
+        """Stop between batches: never while a callback is in Python."""
+        with self._lock:
+            self.closed = True
+            streaming, self._streaming = self._streaming, None
+            if streaming is not None:
+                streaming.stop()
+        for query in self._queries.values():
+            query.wake()
+        self._plans.keep(set())
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise ExecutionError(
+                f"stream {self.name!r} stopped: {_reason(self._failure)}"
+            ) from self._failure
+
+    # -- requests -----------------------------------------------------------------------------
+
+    def request_create(self, query: Query) -> None:
+        """Ask for a query to take part from the next changelog on."""
+        self._queries[int(query.uid)] = query
+        self._requests.append(("create", query))
+        self.nudge()
+
+    def request_stop(self, query: Query) -> None:
+        """Ask for a query to end."""
+        self._requests.append(("stop", query))
+        self.nudge()
+
+    def nudge(self) -> None:
+        """Apply requests now if no transaction runs; otherwise it does so when it ends."""
+        while self._requests and self._streaming is not None and self._replaying is None:
+            if not self._lock.acquire(blocking=False):
+                return
+            try:
+                self._apply_requests()
+            finally:
+                self._lock.release()
+
+    def _apply_requests(self) -> None:
+        """One changelog for everything asked so far."""
+        created: list[Query] = []
+        deleted: list[Query] = []
+        while self._requests:
+            kind, query = self._requests.popleft()
+            if kind == "create":
+                created.append(query)
+            elif query in created:
+                created.remove(query)
+                query.ended(self._boundary(query.logical))
+            elif query.uid in self._registry.active:
+                deleted.append(query)
+        if created or deleted:
+            self._change(created, dict.fromkeys(deleted))
+
+    def _change(self, created: list[Query], deleted: Mapping[Query, str | None]) -> None:
+        """Write and apply a changelog; deleted queries come with the reason they failed, if any."""
+        highest = self._state.progress.highest_us
+        since = BEGINNING if highest <= BEGINNING else (highest // 1000 + 1) * 1000
+        version = Version(self._registry.version + 1)
+        ends = {
+            q: max(self._boundary(q.logical), self._registry.active[q.uid].since_us)
+            for q in deleted
+        }
+        self._journal.change(
+            int(version),
+            {
+                "version": int(version),
+                "created": [created_record(q, since) for q in created],
+                "deleted": [deleted_record(q, ends[q], e) for q, e in deleted.items()],
+                "statistics": [self._statistics.tuples_per_slice, self._statistics.keys],
+            },
+        )
+        self._registry.apply(
+            [(q.uid, q.name, q.logical, since, q.partial_first) for q in created],
+            [q.uid for q in deleted],
+            version,
+        )
+        self._registry.compact()
+        self._plans.build(version, list(self._registry.active.values()), self._statistics)
+        for query, error in deleted.items():
+            query.ended(ends[query], error)
+        if deleted:
+            self._drop_unneeded()
+        for query in created:
+            query.activated(since)
+
+    def _boundary(self, logical: LogicalQuery) -> int:
+        """Where a query ends that is stopped now: nothing after it was emitted, nothing is owed."""
+        if logical.is_selection:
+            highest = self._state.progress.highest_us
+            return BEGINNING if highest <= BEGINNING else highest + 1
+        return self._state.emitted_upto_us
+
+    def _drop_unneeded(self) -> None:
+        """Free the state of queries that are gone; the files go once it is written down."""
+        active = list(self._registry.active.values())
+        kept = still_needed(
+            active,
+            self._state.sections,
+            self._plans.plans,
+            self._state.emitted_upto_us,
+            BEGINNING,
+        )
+        if len(kept) == len(self._state.sections):
+            return
+        dropped = _files(self._state.sections) - _files(kept)
+        self._state = replace(self._state, sections=tuple(kept))
+        self._journal.commit(self._state.txn, self._state.record())
+        for name in dropped:
+            self._journal.buckets.delete(name)
+        self._forget_plans()
+
+    # -- transactions -------------------------------------------------------------------------
+
+    def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
+        """Spark's callback for every micro-batch."""
+        with self._lock:
+            if batch_id <= self._state.batch_id:
+                return
+            started = time.monotonic()
+            try:
+                begin = self._replaying
+                if begin is None:
+                    self._apply_requests()
+                    begin = Begin(
+                        self._state.txn + 1,
+                        "batch",
+                        batch_id,
+                        int(self._registry.version),
+                        self._clock.now(),
+                    )
+                    self._journal.begin(begin)
+                self._transact(begin, batch)
+                self._replaying = None
+                self._apply_requests()
+            except Exception as error:
+                self._fail_all(error)
+                raise
+            self.batches += 1
+            self.last_batch_ms = (time.monotonic() - started) * 1000.0
+        self.nudge()
+
+    def tick(self) -> None:
+        """Fire what became due because time passed: idle partitions no longer hold it back."""
+        if self._replaying is not None or not self._lock.acquire(blocking=False):
+            return
+        try:
+            now = self._clock.now()
+            progress = self._state.progress.at(now)
+            if self._streaming is None or progress.watermark_us <= self._state.emitted_upto_us:
+                return
+            begin = Begin(self._state.txn + 1, "tick", -1, int(self._registry.version), now)
+            self._journal.begin(begin)
+            self._transact(begin, None)
+        finally:
+            self._lock.release()
+
+    def _transact(self, begin: Begin, batch: DataFrame | None) -> None:
+        state, sections = self._state, list(self._state.sections)
+        emitter = Emitter(self._spark, self._queries, begin.txn, self._clock)
+        infos: list[dict[str, Any]] = []
+        if batch is not None:
+            begin, messages = self._ingest(begin, batch)
+            infos = [m.value for m in messages if m.kind == "info"]
+            emitter.take(messages, state.emitted_upto_us)
+        highest: dict[str, int] = {}
+        late = dict(state.late)
+        for info in infos:
+            sections += [SectionRef.from_json(s) for s in info["sections"]]
+            for partition, time_us in info["highest_us"].items():
+                highest[partition] = max(highest.get(partition, time_us), time_us)
+            for uid, count in info["late"].items():
+                late[int(uid)] = late.get(int(uid), 0) + count
+                if int(uid) in self._queries:
+                    self._queries[int(uid)].missed(count)
+        progress = state.progress.heard(highest, begin.now_s) if highest else state.progress
+        progress = progress.at(begin.now_s)
+        self._fire(begin, sections, progress.watermark_us, emitter)
+        emitter.deliver()
+        active = [q for q in self._plans[begin.version].queries if int(q.uid) not in emitter.failed]
+        kept = still_needed(
+            active, sections, self._plans.plans, progress.watermark_us, emitter.held_from_us
+        )
+        before = _files(sections)
+        self._state = replace(
+            state,
+            progress=progress,
+            txn=begin.txn,
+            batch_id=begin.batch_id if batch is not None else state.batch_id,
+            emitted_upto_us=max(state.emitted_upto_us, progress.watermark_us),
+            sections=tuple(kept),
+            tuples=state.tuples + sum(i["tuples"] for i in infos),
+            without_time=state.without_time + sum(i["without_time"] for i in infos),
+            from_future=state.from_future + sum(i["from_future"] for i in infos),
+            late={u: n for u, n in late.items() if QueryUid(u) in self._registry.active},
+        )
+        self._journal.commit(begin.txn, self._state.record())
+        for name in before - _files(kept):
+            self._journal.buckets.delete(name)
+        self._note_statistics(infos)
+        if emitter.failed:
+            failed = {self._queries[u]: r for u, r in emitter.failed.items()}
+            self._change([], {q: r for q, r in failed.items() if q.uid in self._registry.active})
+        self._forget_plans()
+
+    def _ingest(self, begin: Begin, batch: DataFrame) -> tuple[Begin, list[Message]]:
+        """Run the ingest job; queries whose expressions raise are taken out and it runs again."""
+        while True:
+            entry = self._plans[begin.version]
+            where = entry.queries[0].logical.where_sql if len(entry.queries) == 1 else None
+            progress = self._state.progress
+            known = progress.highest_us > BEGINNING
+            frame = BatchFrame(
+                buckets=self._journal.buckets,
+                txn=begin.txn,
+                watermark_us=self._state.emitted_upto_us,
+                now_us=int(begin.now_s * 1e6),
+                highest_us=progress.highest_us if known else None,
+                max_ahead_us=self.stream.max_ahead_us,
+                sinks=self._task_sinks(),
+                time_zone=self.setting.time_zone,
+            )
+            job = Ingest(self.stream, entry.plan, entry.handle, frame, where)
+            try:
+                return begin, job.run(batch)
+            except Exception as error:
+                culprits = find_culprits(job, batch, [q.logical for q in entry.queries], error)
+                if not culprits:
+                    raise
+                uids = {int(entry.queries[n].uid): reason for n, reason in culprits.items()}
+                failed = {
+                    self._queries[u]: r for u, r in uids.items() if u in self._registry.active
+                }
+                if failed:
+                    self._change([], failed)
+                begin = replace(begin, version=int(self._registry.version))
+                self._journal.begin(begin)
+
+    def _fire(
+        self, begin: Begin, sections: list[SectionRef], watermark_us: int, emitter: Emitter
+    ) -> None:
+        """Combine and emit what the watermark has passed: one job, and one more to finish it."""
+        state, entry = self._state, self._plans[begin.version]
+        if watermark_us <= state.emitted_upto_us:
+            return
+        firing = plan_firing(
+            entry.queries, sections, self._plans.plans, state.emitted_upto_us, watermark_us
+        )
+        if not firing.is_needed:
+            return
+        cells = sum(r.cells for r in firing.refs)
+        parallel = self._spark.sparkContext.defaultParallelism
+        tasks = 1 if cells < _SMALL_CELLS else parallel
+        versions = {r.version for r in firing.refs} | {begin.version}
+        sinks = self._task_sinks()
+        task = FireTask(
+            plans={v: self._plans[v].handle for v in versions},
+            version=begin.version,
+            refs=firing.refs,
+            due=firing.due,
+            session_lives=firing.session_lives,
+            emitted_upto_us=state.emitted_upto_us,
+            watermark_us=watermark_us,
+            buckets=self._journal.buckets,
+            staging=self._journal.staging,
+            txn=begin.txn,
+            tasks=tasks,
+            sinks=sinks,
+            setting=self.setting,
+        )
+        numbers = self._spark.sparkContext.parallelize(range(tasks), tasks)
+        rows = numbers.mapPartitions(task).collect()
+        emitter.take([Message(k, u, p) for k, u, p in rows], watermark_us)
+        if emitter.staged:
+            self._finish(begin, emitter, sinks, watermark_us)
+
+    def _finish(
+        self, begin: Begin, emitter: Emitter, sinks: dict[int, TaskSink], watermark_us: int
+    ) -> None:
+        entry = self._plans[begin.version]
+        logical = {int(q.uid): q.logical for q in entry.queries}
+        shapes: dict[object, tuple[LogicalQuery, list[str]]] = {}
+        for uid, files in emitter.staged.items():
+            shapes.setdefault(shape_of(logical[uid]), (logical[uid], []))[1].extend(files)
+        staged = [Staged(query, tuple(files)) for query, files in shapes.values()]
+        column = self.stream.schema.find(self.stream.schema.event_time)
+        job = FinishJob(
+            self._spark,
+            self._journal.staging,
+            begin.txn,
+            sinks,
+            self.setting.time_zone,
+            ntz=column is not None and column.type == "timestamp_ntz",
+        )
+        try:
+            emitter.take(job.run(staged), watermark_us)
+        except Exception:
+            log.debug("finishing together failed, finishing one by one", exc_info=True)
+            self._finish_one_by_one(job, staged, logical, emitter, watermark_us)
+        for files in emitter.staged.values():
+            for name in files:
+                self._journal.staging.delete(name)
+
+    def _finish_one_by_one(
+        self,
+        job: FinishJob,
+        staged: list[Staged],
+        logical: Mapping[int, LogicalQuery],
+        emitter: Emitter,
+        watermark_us: int,
+    ) -> None:
+        for shape in staged:
+            alike = [u for u, q in logical.items() if shape_of(q) == shape_of(shape.query)]
+            for uid in alike:
+                try:
+                    emitter.take(job.run([replace(shape, uids=(uid,))]), watermark_us)
+                except Exception as error:
+                    emitter.failed[uid] = _reason(error)
+
+    # -- small things -------------------------------------------------------------------------
+
+    def _task_sinks(self) -> dict[int, TaskSink]:
+        return {
+            int(q.uid): self._queries[int(q.uid)].sink.for_tasks(
+                q.since_us if q.partial_first else None
+            )
+            for q in self._registry.active.values()
+        }
+
+    def _note_statistics(self, infos: list[dict[str, Any]]) -> None:
+        tuples = sum(i["tuples"] for i in infos)
+        keys = max((i["keys"] for i in infos), default=0)
+        slices = {s for i in infos for ref in i["sections"] for s in ref["slices"]}
+        if tuples and keys and slices:
+            self._statistics = Statistics(tuples / len(slices), float(keys))
+
+    def _forget_plans(self) -> None:
+        live = {s.version for s in self._state.sections} | {int(self._registry.version)}
+        self._plans.keep(live)
+
+    def _unsink(self, txn: int) -> None:
+        """Take back files that an unfinished transaction has written to parquet sinks."""
+        for query in self._queries.values():
+            if query.sink.kind != "parquet":
+                continue
+            folder = Store(query.sink.options["path"])
+            for name in folder.names():
+                if name.startswith(f"part-{txn:010d}-"):
+                    folder.delete(name)
+
+    def _fail_all(self, error: Exception) -> None:
+        self._failure = error
+        for uid in self._registry.active:
+            self._queries[int(uid)].ended(None, f"stream {self.name!r}: {_reason(error)}")
+
+    def explain(self) -> str:
+        """The current plan in words."""
+        with self._lock:
+            version = int(self._registry.version)
+            if version not in self._plans.plans:
+                return f"pipeline {self.name}: not started"
+            return explain_plan(
+                self.name,
+                self._plans[version].plan,
+                self._plans[version].queries,
+                self._state.sections,
+                self._registry.width,
+            )
+
+    def explain_query(self, query: Query) -> str:
+        """Where one query runs, and why."""
+        active = self._registry.active.get(query.uid)
+        if active is None:
+            return f"query {query.name!r}: {query.status}"
+        return explain_query(active, self._plans[int(self._registry.version)].plan)
+
+
+def _files(sections: list[SectionRef] | tuple[SectionRef, ...]) -> set[str]:
+    return {s.file for s in sections}
+
+
+def _reason(error: Exception) -> str:
+    """The first telling line of an error, without the stack trace around it."""
+    text = str(error).strip()
+    for line in text.splitlines():
+        if line.startswith("[") or "Exception:" in line or "Error:" in line:
+            return line.split(" SQLSTATE")[0].strip()
+    return text.splitlines()[0] if text else type(error).__name__

@@ -1,0 +1,73 @@
+"""Plan versions on the driver: built when the query set changes, kept while sections need them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark import SparkContext
+
+from headrace.optimizer import Statistics, share
+from headrace.query.plan import SharedPlan
+from headrace.query.schema import StreamSchema
+from headrace.registry.changelog import ActiveQuery
+from headrace.spark.task_plans import PlanHandle, packed
+from headrace.types import Version
+
+
+@dataclass(frozen=True)
+class PlanEntry:
+    """One version: the plan, the queries it serves, and how tasks get it."""
+
+    plan: SharedPlan
+    queries: tuple[ActiveQuery, ...]
+    handle: PlanHandle
+
+
+class PlanBook:
+    """Plans by version."""
+
+    def __init__(
+        self, context: SparkContext, pipeline: str, stream: StreamSchema, *, rows_in_jvm: bool
+    ) -> None:
+        self._context = context
+        self._pipeline = pipeline
+        self._stream = stream
+        self._rows_in_jvm = rows_in_jvm
+        self._entries: dict[int, PlanEntry] = {}
+
+    def build(
+        self, version: Version, queries: Sequence[ActiveQuery], statistics: Statistics
+    ) -> PlanEntry:
+        """The plan of a version; the same queries and statistics always give the same plan."""
+        plan = share(
+            version,
+            self._stream,
+            queries,
+            rows_in_jvm=self._rows_in_jvm,
+            statistics=statistics,
+        )
+        logical = {int(q.uid): q.logical for q in queries}
+        handle = PlanHandle(
+            self._pipeline, int(version), self._context.broadcast(packed(plan, logical))
+        )
+        self._entries[int(version)] = PlanEntry(plan, tuple(queries), handle)
+        return self._entries[int(version)]
+
+    def __getitem__(self, version: int) -> PlanEntry:
+        return self._entries[version]
+
+    @property
+    def plans(self) -> dict[int, SharedPlan]:
+        """Plans by version."""
+        return {v: e.plan for v, e in self._entries.items()}
+
+    def keep(self, versions: set[int]) -> None:
+        """Forget every version that is not among these."""
+        for version in [v for v in self._entries if v not in versions]:
+            self._entries.pop(version).handle.broadcast.destroy()
+
+    @property
+    def versions(self) -> list[int]:
+        """Versions held, oldest first."""
+        return sorted(self._entries)

@@ -1,0 +1,293 @@
+"""`Session`: declare streams, run queries, read results."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.errors import ExecutionError, QueryError
+from headrace.kernels.answers import Setting
+from headrace.query.logical import Function, LogicalQuery
+from headrace.query.schema import StreamSchema
+from headrace.sources import ArrowSource
+from headrace.spark.analysis import SparkAnalyzer
+from headrace.spark.pipeline import Pipeline
+from headrace.spark.query import Query
+from headrace.spark.sinks import Sink, SinkFunction
+from headrace.spark.store import Store
+from headrace.spark.streams import Stream
+from headrace.sql import parse
+from headrace.types import Clock, QueryUid, SystemClock
+
+_TICK_S = 1.0
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Session:
+    """Runs many queries over shared streams inside one Spark application.
+
+    ``sharing="off"`` runs each query as a pipeline of its own: the baseline, and the oracle that
+    the shared plan is compared with. With ``checkpoint`` the session survives the process: the
+    same folder, streams and query names continue where the last commit was. Without one, state
+    lives in a temporary folder.
+
+    >>> with Session(spark) as session:                                   # doctest: +SKIP
+    ...     session.stream("purchases", df, event_time="time", lateness="2 seconds")
+    ...     q = session.sql("SELECT window.start, COUNT(*) FROM purchases "
+    ...                     "GROUP BY window(time, '10 seconds')")
+    ...     session.start()
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        *,
+        checkpoint: str | None = None,
+        sharing: Literal["auto", "off"] = "auto",
+        clock: Clock | None = None,
+        trigger: str = "0 seconds",
+    ) -> None:
+        if sharing not in ("auto", "off"):
+            raise QueryError(f"sharing is {sharing!r}", choices=("'auto'", "'off'"))
+        self._spark = spark
+        self._sharing = sharing
+        self._clock = clock or SystemClock()
+        self._trigger = trigger
+        self._temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="headrace-")
+        self._store = Store(str(checkpoint) if checkpoint is not None else str(self._temporary))
+        self._analyzer = SparkAnalyzer(spark)
+        self._streams: dict[str, Stream] = {}
+        self._pipelines: dict[str, Pipeline] = {}
+        self._queries: dict[str, Query] = {}
+        self._uids = itertools.count(1)
+        self._setting = Setting(self._analyzer.time_zone, self._analyzer.ansi)
+        self._lock = threading.RLock()
+        self._started = self._closed = False
+        self._ticker: threading.Thread | None = None
+        self._stop_ticking = threading.Event()
+
+    # -- declaring ----------------------------------------------------------------------------
+
+    def stream(
+        self,
+        name: str,
+        source: DataFrame | ArrowSource,
+        *,
+        event_time: str,
+        lateness: str = "0 seconds",
+        idle_after: str = "30 seconds",
+        max_ahead: str | None = "1 day",
+        partition: str | None = None,
+    ) -> None:
+        """Declare a stream: any streaming DataFrame, or an Arrow source.
+
+        ``lateness`` is how far the watermark stays behind the highest event time. A partition that
+        is silent for ``idle_after`` no longer holds it back; ``partition`` names the column that
+        tells partitions of a DataFrame apart. A tuple more than ``max_ahead`` ahead of the clock
+        and of the stream is set aside and counted.
+        """
+        self._check_open()
+        if not _NAME.fullmatch(name):
+            raise QueryError(f"{name!r} is not a stream name", choices=("letters, digits and _",))
+        with self._lock:
+            if name.lower() in (s.lower() for s in self._streams):
+                raise QueryError(f"stream {name!r} is declared already")
+            if self._started:
+                raise QueryError("streams are declared before session.start()")
+            declared = Stream.declare(
+                name,
+                source,
+                event_time=event_time,
+                lateness=lateness,
+                idle_after=idle_after,
+                max_ahead=max_ahead,
+                partition=partition,
+            )
+            self._analyzer.declare(name, declared.struct)
+            self._streams[name] = declared
+            if self._sharing == "auto":
+                self._restore(self._pipeline(name, declared, name))
+
+    def sql(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        sink: str | SinkFunction = "memory",
+        options: Mapping[str, Any] | None = None,
+        partial_first: bool = False,
+    ) -> Query:
+        """Run a query from now on; before `start`, from the stream's first tuple on.
+
+        Raises QueryError, with the place in the text and the valid choices, before anything runs.
+        A name that a checkpoint already runs with the same text gives that query.
+        """
+        self._check_open()
+        with self._lock:
+            label = name or self._free_name()
+            target = Sink.of(sink, options)
+            logical = self._parsed(label, text)
+            if partial_first and logical.window is None:
+                raise QueryError("a selection has no first window", query=label)
+            known = self._queries.get(label)
+            if known is not None and known.status in ("pending", "active"):
+                return self._rebound(known, logical, target)
+            uid = QueryUid(next(self._uids))
+            pipeline = self._pipeline_for(logical, uid)
+            query = Query(uid, label, logical, target, pipeline, partial_first=partial_first)
+            self._queries[label] = query
+        pipeline.request_create(query)
+        return query
+
+    def _rebound(self, known: Query, logical: LogicalQuery, sink: Sink) -> Query:
+        """A restored query is asked for again by its name."""
+        if known.restored and known.logical.text == logical.text and known.sink.kind == sink.kind:
+            known.sink = sink
+            known.restored = False
+            return known
+        raise QueryError(
+            f"there is an active query named {known.name!r} already",
+            choices=("stop it first", "or choose another name"),
+        )
+
+    # -- running ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to read the streams."""
+        self._check_open()
+        with self._lock:
+            if self._started:
+                raise QueryError("the session is started already")
+            if not self._streams:
+                raise QueryError("there is no stream to read", choices=("session.stream(…)",))
+            self._started = True
+            for pipeline in self._pipelines.values():
+                pipeline.start()
+            self._ticker = threading.Thread(target=self._tick, name="headrace-tick", daemon=True)
+            self._ticker.start()
+
+    def process_all_available(self) -> None:
+        """Wait until all that the sources hold now is processed, as in Spark; for tests."""
+        self._check_open()
+        if not self._started:
+            raise QueryError("the session is not started", choices=("session.start()",))
+        for pipeline in list(self._pipelines.values()):
+            pipeline.process_all_available()
+
+    def close(self) -> None:
+        """Stop reading between batches and let go of everything; the checkpoint stays."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._stop_ticking.set()
+        if self._ticker is not None:
+            self._ticker.join()
+        for pipeline in self._pipelines.values():
+            pipeline.close()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """All queries of this session, oldest first."""
+        return tuple(self._queries.values())
+
+    def explain(self) -> str:
+        """Groups, classes, slices and state of every pipeline, in words."""
+        return "\n".join(p.explain() for p in self._pipelines.values())
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _parsed(self, label: str, text: str) -> LogicalQuery:
+        schemas: dict[str, StreamSchema] = {n: s.schema for n, s in self._streams.items()}
+        try:
+            logical = parse(text, schemas, self._analyzer)
+        except QueryError as error:
+            raise error.named(label) from error
+        if self._setting.hll is None and any(
+            a.function is Function.APPROX_COUNT_DISTINCT for a in logical.aggregates
+        ):
+            self._setting = Setting(
+                self._setting.time_zone, self._setting.ansi, self._analyzer.hll_tables()
+            )
+            for pipeline in self._pipelines.values():
+                pipeline.setting = self._setting
+        return logical
+
+    def _pipeline(self, name: str, stream: Stream, *folders: str) -> Pipeline:
+        pipeline = Pipeline(
+            self._spark,
+            name,
+            stream,
+            self._store.sub("streams", *folders),
+            self._clock,
+            self._setting,
+            trigger=self._trigger,
+        )
+        self._pipelines[name] = pipeline
+        return pipeline
+
+    def _pipeline_for(self, logical: LogicalQuery, uid: QueryUid) -> Pipeline:
+        if self._sharing == "auto":
+            return self._pipelines[logical.stream]
+        stream = self._streams[logical.stream]
+        name = f"{logical.stream}.{uid}"
+        pipeline = self._pipeline(name, stream, logical.stream, str(uid))
+        self._restore(pipeline)
+        if self._started:
+            pipeline.start()
+        return pipeline
+
+    def _restore(self, pipeline: Pipeline) -> None:
+        def make(record: Mapping[str, Any]) -> Query:
+            logical = self._parsed(record["name"], record["text"])
+            query = Query(
+                QueryUid(record["uid"]),
+                record["name"],
+                logical,
+                Sink.from_record(record["sink"]),
+                pipeline,
+                partial_first=record["partial_first"],
+            )
+            query.restored = True
+            self._queries[query.name] = query
+            return query
+
+        pipeline.restore(make)
+        highest = max((q.uid for q in self._queries.values()), default=0)
+        self._uids = itertools.count(max(highest + 1, next(self._uids)))
+
+    def _free_name(self) -> str:
+        numbers = (f"query_{n}" for n in itertools.count(1))
+        return next(n for n in numbers if n not in self._queries)
+
+    def _tick(self) -> None:
+        while not self._stop_ticking.wait(_TICK_S):
+            for pipeline in list(self._pipelines.values()):
+                if pipeline.is_running:
+                    pipeline.nudge()
+                    pipeline.tick()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ExecutionError("the session is closed")

@@ -1,0 +1,124 @@
+"""A declared stream: its source, its schema, and how its event time is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from headrace.errors import QueryError, near
+from headrace.query.schema import StreamSchema, quoted
+from headrace.sources import ArrowSource
+from headrace.spark.analysis import columns_of
+from headrace.spark.ranges import ranges
+from headrace.types import duration_us
+
+_TIMES = {"timestamp", "timestamp_ntz"}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What `session.stream` declared."""
+
+    schema: StreamSchema
+    source: DataFrame | ArrowSource
+    struct: StructType
+    lateness_us: int
+    idle_after_s: float
+    max_ahead_us: int | None
+    partition: str | None
+
+    @classmethod
+    def declare(
+        cls,
+        name: str,
+        source: DataFrame | ArrowSource,
+        *,
+        event_time: str,
+        lateness: str,
+        idle_after: str,
+        max_ahead: str | None,
+        partition: str | None,
+    ) -> Stream:
+        """Check a declaration; raises QueryError with the valid choices."""
+        if isinstance(source, DataFrame):
+            if not source.isStreaming:
+                raise QueryError(
+                    f"stream {name!r}: the DataFrame is not a stream",
+                    choices=("use spark.readStream", "or an Arrow source of headrace.sources"),
+                )
+            struct = source.schema
+        elif isinstance(source, ArrowSource):
+            struct = from_arrow_schema(source.schema)
+        else:
+            raise QueryError(
+                f"stream {name!r}: {type(source).__name__} is not a source",
+                choices=("a streaming DataFrame", "an Arrow source of headrace.sources"),
+            )
+        schema = StreamSchema(name, columns_of(struct), event_time)
+        names = [c.name for c in schema.columns]
+        column = schema.find(event_time)
+        if column is None:
+            raise QueryError(
+                f"stream {name!r} has no column {event_time!r} for its event time",
+                choices=near(event_time, names),
+            )
+        if column.type not in _TIMES:
+            raise QueryError(
+                f"stream {name!r}: event time {event_time!r} is a {column.type}",
+                choices=("the event time must be a timestamp",),
+            )
+        if partition is not None and schema.find(partition) is None:
+            raise QueryError(
+                f"stream {name!r} has no column {partition!r} that names its partitions",
+                choices=near(partition, names),
+            )
+        late = duration_us(lateness)
+        if late < 0:
+            raise QueryError(f"stream {name!r}: lateness may not be negative")
+        return cls(
+            schema=StreamSchema(name, schema.columns, column.name),
+            source=source,
+            struct=struct,
+            lateness_us=late,
+            idle_after_s=duration_us(idle_after) / 1e6,
+            max_ahead_us=None if max_ahead is None else duration_us(max_ahead),
+            partition=partition,
+        )
+
+    @property
+    def rows_in_jvm(self) -> bool:
+        """Whether Spark itself reads the tuples."""
+        return isinstance(self.source, DataFrame)
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Partitions known beforehand."""
+        if isinstance(self.source, DataFrame):
+            return () if self.partition is not None else ("0",)
+        return tuple(str(p) for p in range(self.source.partitions))
+
+    @property
+    def time_sql(self) -> str:
+        """Event time as microseconds since the epoch."""
+        column = self.schema.find(self.schema.event_time)
+        assert column is not None
+        name = quoted(column.name)
+        if column.type == "timestamp":
+            return f"unix_micros({name})"
+        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {name})"
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The streaming DataFrame to run: tuples, or offset ranges of an Arrow source."""
+        if isinstance(self.source, DataFrame):
+            return self.source
+        return ranges(spark, self.source)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """Columns of an Arrow source."""
+        assert not isinstance(self.source, DataFrame)
+        return self.source.schema

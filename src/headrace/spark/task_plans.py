@@ -1,0 +1,65 @@
+"""Plans in worker processes: sent once per version by broadcast, compiled once per process."""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.kernels.combine import Layout
+from headrace.kernels.ingest import CompiledPlan
+from headrace.query.logical import LogicalQuery
+from headrace.query.plan import SharedPlan
+
+_KEPT = 24
+_compiled: OrderedDict[tuple[str, int], TaskPlan] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class TaskPlan:
+    """A compiled plan with the queries it serves."""
+
+    compiled: CompiledPlan
+    queries: dict[int, LogicalQuery]
+
+
+@dataclass(frozen=True)
+class PlanHandle:
+    """A plan version as tasks get it: its name and the broadcast that carries it."""
+
+    pipeline: str
+    version: int
+    broadcast: Any
+
+    def get(self) -> TaskPlan:
+        """The compiled plan, from this process's cache if it has it."""
+        name = (self.pipeline, self.version)
+        if name not in _compiled:
+            plan, queries = pickle.loads(self.broadcast.value)
+            _compiled[name] = TaskPlan(CompiledPlan(plan), queries)
+            while len(_compiled) > _KEPT:
+                _compiled.popitem(last=False)
+        _compiled.move_to_end(name)
+        return _compiled[name]
+
+
+def packed(plan: SharedPlan, queries: dict[int, LogicalQuery]) -> bytes:
+    """A plan for broadcasting."""
+    return pickle.dumps((plan, queries), protocol=pickle.HIGHEST_PROTOCOL)
+
+
+_vectors: dict[tuple[int, ...], Layout] = {}
+
+
+def layout_of(
+    plans: dict[int, PlanHandle], version: int, group: int, uids: tuple[int, ...] | None
+) -> Layout:
+    """What the columns of a section stand for."""
+    if uids is not None:
+        if uids not in _vectors:
+            if len(_vectors) > _KEPT:
+                _vectors.clear()
+            _vectors[uids] = Layout.vectors(uids)
+        return _vectors[uids]
+    return plans[version].get().compiled.groups[group].layout
