@@ -108,7 +108,7 @@ def ingest(compiled: CompiledPlan, table: pa.Table, times: Ints, watermark_us: i
             cells[number] = made
     selected = {}
     for selector in plan.selectors:
-        kept = matching(selector.where, columns, len(times))
+        kept = matching(selector.where, columns, len(times)) & (times >= selector.since_us)
         if kept.any():
             picked = pa.array(np.flatnonzero(kept))
             selected[int(selector.uid)] = table.select(list(selector.columns)).take(picked)

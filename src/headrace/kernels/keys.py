@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.kernels.columns import Ints, flat
+from headrace.kernels.columns import Ints, flat, is_ranked, values_of
 
 KEY_GROUPS = 64
 """Fixed for the life of a checkpoint: changing parallelism re-maps key groups, never keys."""
 
 _DENSE = 1 << 22
+_PRIME = np.uint64(1099511628211)
+
+Words = npt.NDArray[np.uint64]
 
 
 def encode_keys(columns: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> tuple[Ints, pa.Table]:
@@ -80,14 +83,47 @@ def key_groups_of(keys: pa.Table) -> Ints:
     """The key group of each distinct key: the same in every process, batch and version."""
     hashed = np.zeros(keys.num_rows, dtype=np.uint64)
     for column in keys.columns:
-        array = flat(column)
-        if pa.types.is_integer(array.type) and not array.null_count:
-            values = array.to_numpy(zero_copy_only=False).astype(np.int64)
-        else:
-            values = array.cast(pa.string()).to_numpy(zero_copy_only=False).astype(object)
-            values = np.where(pd.isna(values), "\x00null", values)
-        hashed = hashed * np.uint64(31) + pd.util.hash_array(values, categorize=False)
+        hashed = _mixed(hashed * np.uint64(31) + _hashes(flat(column)))
     return (hashed % np.uint64(KEY_GROUPS)).astype(np.int64)
+
+
+def _hashes(array: pa.Array) -> Words:
+    """A stable 64-bit hash of each value."""
+    if is_ranked(array.type):
+        words = _byte_hashes(array.cast(pa.string()) if pa.types.is_decimal(array.type) else array)
+    else:
+        data = values_of(array).data
+        words = data.view(np.uint64) if data.dtype != np.uint64 else data
+    if array.null_count:
+        known = array.is_valid().to_numpy(zero_copy_only=False)
+        words = np.where(known, words, np.uint64(0x9E3779B97F4A7C15))
+    return words
+
+
+def _byte_hashes(array: pa.Array) -> Words:
+    """A polynomial over the bytes of each string, all strings at once."""
+    plain = array.cast(pa.large_binary())
+    _, offsets_buffer, data_buffer = plain.buffers()
+    offsets = np.frombuffer(offsets_buffer, dtype=np.int64)
+    offsets = offsets[plain.offset : plain.offset + len(plain) + 1]
+    lengths = np.diff(offsets)
+    hashed = lengths.astype(np.uint64)
+    if data_buffer is None or not lengths.any():
+        return hashed
+    data = np.frombuffer(data_buffer, dtype=np.uint8)[offsets[0] : offsets[-1]]
+    powers = np.cumprod(np.full(int(lengths.max()), _PRIME, dtype=np.uint64))
+    place = np.arange(len(data)) - np.repeat(offsets[:-1] - offsets[0], lengths)
+    filled = np.flatnonzero(lengths)
+    terms = (data.astype(np.uint64) + np.uint64(1)) * powers[place]
+    hashed[filled] += np.add.reduceat(terms, offsets[:-1][filled] - offsets[0])
+    return hashed
+
+
+def _mixed(words: Words) -> Words:
+    """Spread the bits (the finalizer of SplitMix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
 
 
 def unify_keys(tables: Sequence[pa.Table]) -> tuple[list[Ints], pa.Table]:

@@ -176,7 +176,9 @@ def _values_in(
     batches, valued = expand(arrivals, members, partials)
     if not batches:
         return None
-    rows = Sessions.concat([p for _, p in batches])
+    gaps = np.array([m.gap_us for m in members], dtype=np.int64)
+    # The same tuples that were too late for the session are too late for its values.
+    rows = Sessions.concat([p.take(p.first + gaps[p.query] > w) for w, p in batches])
     value = valued.column(valued.num_columns - 1)
     bare = valued.select(valued.column_names[:-1])
     if bare.num_columns:

@@ -57,7 +57,12 @@ def share(
         lane=lane,
         groups=tuple(groups),
         selectors=tuple(
-            Selector(q.uid, q.logical.where, tuple(column_name(e) for e in q.logical.selected))
+            Selector(
+                q.uid,
+                q.logical.where,
+                tuple(column_name(e) for e in q.logical.selected),
+                q.since_us,
+            )
             for q in queries
             if q.logical.is_selection
         ),

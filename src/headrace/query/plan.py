@@ -75,11 +75,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A continuous selection: what it keeps and which columns it shows."""
+    """A continuous selection: what it keeps, which columns it shows, and since when."""
 
     uid: QueryUid
     where: Predicate
     columns: tuple[str, ...]
+    since_us: int = BEGINNING
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -30,6 +31,8 @@ class Emitter:
         self.failed: dict[int, str] = {}
         self.staged: dict[int, list[str]] = {}
         self.held_from_us: int | None = None
+        self.compacted: list[dict[str, Any]] = []
+        self.late: list[pa.Table] = []
         self.rows = 0
         self._tables: dict[tuple[int, Span], list[pa.Table]] = {}
 
@@ -46,6 +49,10 @@ class Emitter:
                     self.staged.setdefault(message.uid, []).append(message.value["file"])
                 case "failed":
                     self.failed.setdefault(message.uid, str(message.value))
+                case "compacted":
+                    self.compacted.append(message.value)
+                case "late":
+                    self.late.append(message.rows)
                 case "held":
                     first = int(message.value)
                     old = self.held_from_us

@@ -12,6 +12,8 @@ from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_sessions
 from headrace.query.needs import column_name
 from headrace.query.window import Span
+from headrace.spark.compact_task import run_compaction
+from headrace.spark.compaction import CompactUnit
 from headrace.spark.messages import Message, SectionRef, ipc_bytes
 from headrace.spark.store import Store
 from headrace.spark.task_plans import PlanHandle, layout_of
@@ -33,6 +35,7 @@ class FireTask:
     staging: Store
     txn: int
     tasks: int
+    units: tuple[CompactUnit, ...]
     sinks: dict[int, TaskSink]
     setting: Setting
 
@@ -42,6 +45,16 @@ class FireTask:
                 yield message.kind, message.uid, message.payload
 
     def run(self, number: int) -> Iterator[Message]:
+        """The first tasks fire, each for its key groups; the others compact."""
+        if number < self.tasks:
+            return self.fire(number)
+        queries = self.plans[self.version].get().queries
+        unit = self.units[number - self.tasks]
+        return iter(
+            [run_compaction(unit, self.plans, queries, self.buckets, self.txn, self.watermark_us)]
+        )
+
+    def fire(self, number: int) -> Iterator[Message]:
         """Fire for the key groups of task `number`."""
         low = number * KEY_GROUPS // self.tasks
         high = (number + 1) * KEY_GROUPS // self.tasks

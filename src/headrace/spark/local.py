@@ -1,9 +1,13 @@
-"""`local_spark`: a SparkSession on this machine, set up for short micro-batches."""
+"""`local_spark`: a SparkSession on this machine, set up for short micro-batches and few words."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -22,18 +26,24 @@ _SETTINGS = {
         "FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    "spark.sql.streaming.metricsEnabled": "false",
     "spark.python.worker.reuse": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_LOG_CONFIGURATION = "-Dlog4j2.configurationFile="
 
 
-def local_spark(cores: int | None = None, **conf: object) -> SparkSession:
+def local_spark(
+    cores: int | None = None, *, log_file: str | os.PathLike[str] | None = None, **conf: object
+) -> SparkSession:
     """A local SparkSession with `cores` cores (default: all).
 
     Further settings go by Spark's names with dots written as underscores or passed with ``**``:
     ``local_spark(2, **{"spark.sql.ansi.enabled": "false"})``. ``master`` may be given the same way.
+
+    Spark logs errors only, on standard error, or in `log_file` together with all else that the JVM
+    and its Python workers would print; both take effect only when this call starts the JVM. A
+    log4j2 configuration of your own in ``SPARK_CONF_DIR`` or the driver's Java options is kept.
     """
     # Workers must run the Python that has this package, not the first one on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -48,13 +58,42 @@ def local_spark(cores: int | None = None, **conf: object) -> SparkSession:
     for name, value in conf.items():
         key = name if "." in name else _setting_name(name)
         settings[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    settings[_JAVA_OPTIONS] = _java_options(settings.get(_JAVA_OPTIONS, ""))
     builder = SparkSession.Builder()
     for key, value in settings.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with _standard_error_to(log_file):
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
 def _setting_name(name: str) -> str:
     return "spark.master" if name == "master" else name.replace("_", ".")
+
+
+def _java_options(given: str) -> str:
+    """The caller's options, and our logging unless there is one already."""
+    own = Path(os.environ.get("SPARK_CONF_DIR", ""), "log4j2.properties")
+    if _LOG_CONFIGURATION in given or ("SPARK_CONF_DIR" in os.environ and own.exists()):
+        return given
+    shipped = resources.files("headrace.spark").joinpath("log4j2.properties")
+    if not isinstance(shipped, Path):  # a zipped package has no file that the JVM could open
+        return given
+    return f"{given} {_LOG_CONFIGURATION}{shipped.as_uri()}".strip()
+
+
+@contextmanager
+def _standard_error_to(path: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Let processes that are started inside write their standard error to a file."""
+    if path is None:
+        yield
+        return
+    before = os.dup(2)
+    try:
+        with open(path, "ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)

@@ -13,7 +13,7 @@ ARROW_SCHEMA = pa.schema(
     [pa.field("kind", pa.string()), pa.field("uid", pa.int64()), pa.field("payload", pa.binary())]
 )
 
-Kind = Literal["info", "rows", "written", "staged", "late", "failed", "held"]
+Kind = Literal["info", "rows", "written", "staged", "late", "failed", "held", "compacted"]
 
 
 @dataclass(frozen=True, slots=True)

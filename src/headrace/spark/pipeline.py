@@ -15,28 +15,33 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.errors import ExecutionError
-from headrace.kernels.answers import Setting, shape_of
+from headrace.kernels.answers import Setting
 from headrace.optimizer import Statistics
 from headrace.progress.watermark import Progress
 from headrace.query.logical import LogicalQuery
 from headrace.registry.changelog import Registry
-from headrace.spark.culprits import find_culprits
+from headrace.spark.culprits import find_culprits, reason_of
 from headrace.spark.emitter import Emitter
 from headrace.spark.explain import explain_plan, explain_query
-from headrace.spark.finish_job import FinishJob, Staged
-from headrace.spark.fire_task import FireTask
-from headrace.spark.firing import plan_firing, still_needed
+from headrace.spark.fire_job import FireJob, replaced
+from headrace.spark.firing import members_of, still_needed
 from headrace.spark.ingest_job import Ingest
 from headrace.spark.ingest_task import BatchFrame
 from headrace.spark.journal import Begin, Journal
 from headrace.spark.messages import Message, SectionRef
 from headrace.spark.plans import PlanBook
 from headrace.spark.query import Query
-from headrace.spark.restore import created_record, deleted_record, restore_registry
+from headrace.spark.restore import (
+    created_record,
+    deleted_record,
+    restore_registry,
+    snapshot_record,
+)
 from headrace.spark.state import PipelineState
 from headrace.spark.store import Store
 from headrace.spark.streams import Stream
@@ -45,8 +50,8 @@ from headrace.types import BEGINNING, Clock, QueryUid, Version
 
 log = logging.getLogger("headrace")
 
-_SMALL_CELLS = 20_000
-"""Below so many cells one fire task is quicker than several."""
+_MANY_CHANGES = 64
+"""So many changelogs are replaced by a snapshot of what they led to."""
 
 
 class Pipeline:
@@ -67,6 +72,8 @@ class Pipeline:
         self.stream = stream
         self.setting = setting
         self.closed = False
+        self.start_after_us = BEGINNING
+        """Queries created here begin after this event time, whatever this pipeline has seen."""
         self._spark = spark
         self._clock = clock
         self._trigger = trigger
@@ -87,6 +94,8 @@ class Pipeline:
             spark.sparkContext, store.address, stream.schema, rows_in_jvm=stream.rows_in_jvm
         )
         self._replaying: Begin | None = None
+        self._purge = False
+        self._oldest_change = 0
         self.batches = 0
         self.last_batch_ms = 0.0
 
@@ -127,6 +136,7 @@ class Pipeline:
             if begun is not None and begun.kind == "tick":
                 self._transact(begun, None)
                 self._replaying = None
+            self._refuse_lost_sinks()
             if self._replaying is None:
                 self._apply_requests()
             writer = (
@@ -137,6 +147,16 @@ class Pipeline:
                 .trigger(processingTime=self._trigger)
             )
             self._streaming = writer.start()
+
+    def _refuse_lost_sinks(self) -> None:
+        """A callable cannot be stored: a restored query needs it again, or it ends here."""
+        lost = {
+            self._queries[int(uid)]: "its callable sink was not given again after the restart"
+            for uid in self._registry.active
+            if self._queries[int(uid)].sink.is_lost
+        }
+        if lost:
+            self._change([], lost)
 
     @property
     def queries(self) -> Mapping[int, Query]:
@@ -167,7 +187,7 @@ class Pipeline:
                 self._streaming.processAllAvailable()
             except Exception as error:
                 self._raise_failure()
-                raise ExecutionError(f"stream {self.name!r}: {_reason(error)}") from error
+                raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
         self._raise_failure()
         self.nudge()
         self.tick()
@@ -186,7 +206,7 @@ class Pipeline:
     def _raise_failure(self) -> None:
         if self._failure is not None:
             raise ExecutionError(
-                f"stream {self.name!r} stopped: {_reason(self._failure)}"
+                f"stream {self.name!r} stopped: {reason_of(self._failure)}"
             ) from self._failure
 
     # -- requests -----------------------------------------------------------------------------
@@ -230,7 +250,7 @@ class Pipeline:
 
     def _change(self, created: list[Query], deleted: Mapping[Query, str | None]) -> None:
         """Write and apply a changelog; deleted queries come with the reason they failed, if any."""
-        highest = self._state.progress.highest_us
+        highest = max(self._state.progress.highest_us, self.start_after_us)
         since = BEGINNING if highest <= BEGINNING else (highest // 1000 + 1) * 1000
         version = Version(self._registry.version + 1)
         ends = {
@@ -276,6 +296,11 @@ class Pipeline:
             self._plans.plans,
             self._state.emitted_upto_us,
             BEGINNING,
+        )
+        alive = {int(q.uid) for q in active}
+        self._purge = any(
+            2 * len(alive & members) <= len(members)
+            for members in (members_of(ref, self._plans.plans) for ref in kept)
         )
         if len(kept) == len(self._state.sections):
             return
@@ -323,7 +348,8 @@ class Pipeline:
         try:
             now = self._clock.now()
             progress = self._state.progress.at(now)
-            if self._streaming is None or progress.watermark_us <= self._state.emitted_upto_us:
+            nothing_due = progress.watermark_us <= self._state.emitted_upto_us
+            if self._streaming is None or (nothing_due and not self._purge):
                 return
             begin = Begin(self._state.txn + 1, "tick", -1, int(self._registry.version), now)
             self._journal.begin(begin)
@@ -351,13 +377,15 @@ class Pipeline:
                     self._queries[int(uid)].missed(count)
         progress = state.progress.heard(highest, begin.now_s) if highest else state.progress
         progress = progress.at(begin.now_s)
-        self._fire(begin, sections, progress.watermark_us, emitter)
+        before = _files(sections)
+        self._fire_job(begin, progress.watermark_us).run(sections, emitter)
+        sections = replaced(sections, emitter.compacted)
         emitter.deliver()
+        self._deliver_late(emitter)
         active = [q for q in self._plans[begin.version].queries if int(q.uid) not in emitter.failed]
         kept = still_needed(
             active, sections, self._plans.plans, progress.watermark_us, emitter.held_from_us
         )
-        before = _files(sections)
         self._state = replace(
             state,
             progress=progress,
@@ -371,8 +399,9 @@ class Pipeline:
             late={u: n for u, n in late.items() if QueryUid(u) in self._registry.active},
         )
         self._journal.commit(begin.txn, self._state.record())
-        for name in before - _files(kept):
+        for name in (before | _files(sections)) - _files(kept):
             self._journal.buckets.delete(name)
+        self._purge = False
         self._note_statistics(infos)
         if emitter.failed:
             failed = {self._queries[u]: r for u, r in emitter.failed.items()}
@@ -395,6 +424,7 @@ class Pipeline:
                 max_ahead_us=self.stream.max_ahead_us,
                 sinks=self._task_sinks(),
                 time_zone=self.setting.time_zone,
+                keep_late=self.stream.late_sink is not None,
             )
             job = Ingest(self.stream, entry.plan, entry.handle, frame, where)
             try:
@@ -412,86 +442,31 @@ class Pipeline:
                 begin = replace(begin, version=int(self._registry.version))
                 self._journal.begin(begin)
 
-    def _fire(
-        self, begin: Begin, sections: list[SectionRef], watermark_us: int, emitter: Emitter
-    ) -> None:
-        """Combine and emit what the watermark has passed: one job, and one more to finish it."""
-        state, entry = self._state, self._plans[begin.version]
-        if watermark_us <= state.emitted_upto_us:
-            return
-        firing = plan_firing(
-            entry.queries, sections, self._plans.plans, state.emitted_upto_us, watermark_us
-        )
-        if not firing.is_needed:
-            return
-        cells = sum(r.cells for r in firing.refs)
-        parallel = self._spark.sparkContext.defaultParallelism
-        tasks = 1 if cells < _SMALL_CELLS else parallel
-        versions = {r.version for r in firing.refs} | {begin.version}
-        sinks = self._task_sinks()
-        task = FireTask(
-            plans={v: self._plans[v].handle for v in versions},
-            version=begin.version,
-            refs=firing.refs,
-            due=firing.due,
-            session_lives=firing.session_lives,
-            emitted_upto_us=state.emitted_upto_us,
-            watermark_us=watermark_us,
-            buckets=self._journal.buckets,
-            staging=self._journal.staging,
-            txn=begin.txn,
-            tasks=tasks,
-            sinks=sinks,
-            setting=self.setting,
-        )
-        numbers = self._spark.sparkContext.parallelize(range(tasks), tasks)
-        rows = numbers.mapPartitions(task).collect()
-        emitter.take([Message(k, u, p) for k, u, p in rows], watermark_us)
-        if emitter.staged:
-            self._finish(begin, emitter, sinks, watermark_us)
-
-    def _finish(
-        self, begin: Begin, emitter: Emitter, sinks: dict[int, TaskSink], watermark_us: int
-    ) -> None:
-        entry = self._plans[begin.version]
-        logical = {int(q.uid): q.logical for q in entry.queries}
-        shapes: dict[object, tuple[LogicalQuery, list[str]]] = {}
-        for uid, files in emitter.staged.items():
-            shapes.setdefault(shape_of(logical[uid]), (logical[uid], []))[1].extend(files)
-        staged = [Staged(query, tuple(files)) for query, files in shapes.values()]
+    def _fire_job(self, begin: Begin, watermark_us: int) -> FireJob:
         column = self.stream.schema.find(self.stream.schema.event_time)
-        job = FinishJob(
-            self._spark,
-            self._journal.staging,
-            begin.txn,
-            sinks,
-            self.setting.time_zone,
+        return FireJob(
+            spark=self._spark,
+            journal=self._journal,
+            plans=self._plans,
+            setting=self.setting,
+            begin=begin,
+            sinks=self._task_sinks(),
+            emitted_upto_us=self._state.emitted_upto_us,
+            watermark_us=watermark_us,
             ntz=column is not None and column.type == "timestamp_ntz",
+            purge=self._purge,
         )
-        try:
-            emitter.take(job.run(staged), watermark_us)
-        except Exception:
-            log.debug("finishing together failed, finishing one by one", exc_info=True)
-            self._finish_one_by_one(job, staged, logical, emitter, watermark_us)
-        for files in emitter.staged.values():
-            for name in files:
-                self._journal.staging.delete(name)
 
-    def _finish_one_by_one(
-        self,
-        job: FinishJob,
-        staged: list[Staged],
-        logical: Mapping[int, LogicalQuery],
-        emitter: Emitter,
-        watermark_us: int,
-    ) -> None:
-        for shape in staged:
-            alike = [u for u, q in logical.items() if shape_of(q) == shape_of(shape.query)]
-            for uid in alike:
-                try:
-                    emitter.take(job.run([replace(shape, uids=(uid,))]), watermark_us)
-                except Exception as error:
-                    emitter.failed[uid] = _reason(error)
+    def _deliver_late(self, emitter: Emitter) -> None:
+        """Late tuples go to the stream's own sink, if it has one; at least once."""
+        if self.stream.late_sink is None or not emitter.late:
+            return
+        names = [c.name for c in self.stream.schema.columns]
+        table = pa.concat_tables([t.select(names) for t in emitter.late])
+        try:
+            self.stream.late_sink.deliver(self._spark, table, self._state.txn + 1)
+        except Exception:
+            log.warning("the sink for late tuples of %r failed", self.name, exc_info=True)
 
     # -- small things -------------------------------------------------------------------------
 
@@ -511,8 +486,15 @@ class Pipeline:
             self._statistics = Statistics(tuples / len(slices), float(keys))
 
     def _forget_plans(self) -> None:
-        live = {s.version for s in self._state.sections} | {int(self._registry.version)}
+        """Let go of plan versions that no section needs, and of the changelogs before them."""
+        live = {s.version for s in self._state.sections if s.uids is None}
+        live.add(int(self._registry.version))
         self._plans.keep(live)
+        oldest = min(live)
+        if oldest - self._oldest_change >= _MANY_CHANGES:
+            entry = self._plans[oldest]
+            self._journal.forget_changes(oldest, snapshot_record(entry, self._queries))
+            self._oldest_change = oldest
 
     def _unsink(self, txn: int) -> None:
         """Take back files that an unfinished transaction has written to parquet sinks."""
@@ -527,7 +509,7 @@ class Pipeline:
     def _fail_all(self, error: Exception) -> None:
         self._failure = error
         for uid in self._registry.active:
-            self._queries[int(uid)].ended(None, f"stream {self.name!r}: {_reason(error)}")
+            self._queries[int(uid)].ended(None, f"stream {self.name!r}: {reason_of(error)}")
 
     def explain(self) -> str:
         """The current plan in words."""
@@ -553,12 +535,3 @@ class Pipeline:
 
 def _files(sections: list[SectionRef] | tuple[SectionRef, ...]) -> set[str]:
     return {s.file for s in sections}
-
-
-def _reason(error: Exception) -> str:
-    """The first telling line of an error, without the stack trace around it."""
-    text = str(error).strip()
-    for line in text.splitlines():
-        if line.startswith("[") or "Exception:" in line or "Error:" in line:
-            return line.split(" SQLSTATE")[0].strip()
-    return text.splitlines()[0] if text else type(error).__name__

@@ -21,6 +21,7 @@ class PlanEntry:
 
     plan: SharedPlan
     queries: tuple[ActiveQuery, ...]
+    statistics: Statistics
     handle: PlanHandle
 
 
@@ -51,7 +52,7 @@ class PlanBook:
         handle = PlanHandle(
             self._pipeline, int(version), self._context.broadcast(packed(plan, logical))
         )
-        self._entries[int(version)] = PlanEntry(plan, tuple(queries), handle)
+        self._entries[int(version)] = PlanEntry(plan, tuple(queries), statistics, handle)
         return self._entries[int(version)]
 
     def __getitem__(self, version: int) -> PlanEntry:

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.optimizer import Statistics
 from headrace.registry.changelog import ActiveQuery, Registry
+from headrace.spark.plans import PlanEntry
 from headrace.spark.query import Query
 from headrace.types import QueryUid, Version
 
@@ -23,6 +24,17 @@ def created_record(query: Query, since_us: int) -> dict[str, Any]:
         "sink": query.sink.record(),
         "partial_first": query.partial_first,
         "since_us": since_us,
+    }
+
+
+def snapshot_record(entry: PlanEntry, queries: Mapping[int, Query]) -> dict[str, Any]:
+    """All that is active in a version, as one changelog that begins anew."""
+    ordered = sorted(entry.queries, key=lambda q: q.position)
+    return {
+        "version": int(entry.plan.version),
+        "created": [created_record(queries[int(q.uid)], q.since_us) for q in ordered],
+        "deleted": [],
+        "statistics": [entry.statistics.tuples_per_slice, entry.statistics.keys],
     }
 
 

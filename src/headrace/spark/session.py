@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from headrace.query.logical import Function, LogicalQuery
 from headrace.query.schema import StreamSchema
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import SparkAnalyzer
+from headrace.spark.metrics import Meter, SessionMetrics, session_metrics
 from headrace.spark.pipeline import Pipeline
 from headrace.spark.query import Query
 from headrace.spark.sinks import Sink, SinkFunction
@@ -66,6 +67,7 @@ class Session:
         self._analyzer = SparkAnalyzer(spark)
         self._streams: dict[str, Stream] = {}
         self._pipelines: dict[str, Pipeline] = {}
+        self._meters: dict[str, Meter] = {}
         self._queries: dict[str, Query] = {}
         self._uids = itertools.count(1)
         self._setting = Setting(self._analyzer.time_zone, self._analyzer.ansi)
@@ -86,13 +88,16 @@ class Session:
         idle_after: str = "30 seconds",
         max_ahead: str | None = "1 day",
         partition: str | None = None,
+        late_sink: str | SinkFunction | None = None,
+        late_options: Mapping[str, Any] | None = None,
     ) -> None:
         """Declare a stream: any streaming DataFrame, or an Arrow source.
 
         ``lateness`` is how far the watermark stays behind the highest event time. A partition that
         is silent for ``idle_after`` no longer holds it back; ``partition`` names the column that
         tells partitions of a DataFrame apart. A tuple more than ``max_ahead`` ahead of the clock
-        and of the stream is set aside and counted.
+        and of the stream is set aside and counted. Tuples too late for a window go to
+        ``late_sink``, a callable or a Spark writer format with ``late_options``, at least once.
         """
         self._check_open()
         if not _NAME.fullmatch(name):
@@ -110,11 +115,14 @@ class Session:
                 idle_after=idle_after,
                 max_ahead=max_ahead,
                 partition=partition,
+                late_sink=None if late_sink is None else Sink.of(late_sink, late_options),
             )
             self._analyzer.declare(name, declared.struct)
             self._streams[name] = declared
             if self._sharing == "auto":
                 self._restore(self._pipeline(name, declared, name))
+            else:
+                self._restore_apart(name, declared)
 
     def sql(
         self,
@@ -216,6 +224,10 @@ class Session:
         """Groups, classes, slices and state of every pipeline, in words."""
         return "\n".join(p.explain() for p in self._pipelines.values())
 
+    def metrics(self) -> SessionMetrics:
+        """Counters of all pipelines as of their last commit; never waits for a batch."""
+        return session_metrics(list(self._meters.values()), self.queries)
+
     # -- inside -------------------------------------------------------------------------------
 
     def _parsed(self, label: str, text: str) -> LogicalQuery:
@@ -244,6 +256,7 @@ class Session:
             self._setting,
             trigger=self._trigger,
         )
+        self._meters[name] = Meter(pipeline)
         self._pipelines[name] = pipeline
         return pipeline
 
@@ -253,18 +266,30 @@ class Session:
         stream = self._streams[logical.stream]
         name = f"{logical.stream}.{uid}"
         pipeline = self._pipeline(name, stream, logical.stream, str(uid))
-        self._restore(pipeline)
+        pipeline.restore(self._remake(pipeline))
         if self._started:
+            pipeline.start_after_us = self._highest_us(logical.stream)
             pipeline.start()
         return pipeline
 
+    def _highest_us(self, stream: str) -> int:
+        """How far any pipeline of the stream has come, so that all begin alike."""
+        mine = [p for n, p in self._pipelines.items() if n.split(".")[0] == stream]
+        return max(p.state.progress.highest_us for p in mine)
+
     def _restore(self, pipeline: Pipeline) -> None:
+        pipeline.restore(self._remake(pipeline))
+        highest = max((q.uid for q in self._queries.values()), default=0)
+        self._uids = itertools.count(max(highest + 1, next(self._uids)))
+
+    def _remake(self, pipeline: Pipeline) -> Callable[[Mapping[str, Any]], Query]:
+        """Makes handles for the queries of a checkpoint."""
+
         def make(record: Mapping[str, Any]) -> Query:
-            logical = self._parsed(record["name"], record["text"])
             query = Query(
                 QueryUid(record["uid"]),
                 record["name"],
-                logical,
+                self._parsed(record["name"], record["text"]),
                 Sink.from_record(record["sink"]),
                 pipeline,
                 partial_first=record["partial_first"],
@@ -273,9 +298,15 @@ class Session:
             self._queries[query.name] = query
             return query
 
-        pipeline.restore(make)
-        highest = max((q.uid for q in self._queries.values()), default=0)
-        self._uids = itertools.count(max(highest + 1, next(self._uids)))
+        return make
+
+    def _restore_apart(self, name: str, stream: Stream) -> None:
+        """Without sharing, every query of a checkpoint has a folder of its own."""
+        for number in self._store.sub("streams", name).folders():
+            pipeline = self._pipeline(f"{name}.{number}", stream, name, number)
+            self._restore(pipeline)
+            if not pipeline.registry.active:
+                del self._pipelines[f"{name}.{number}"]
 
     def _free_name(self) -> str:
         numbers = (f"query_{n}" for n in itertools.count(1))
@@ -284,6 +315,7 @@ class Session:
     def _tick(self) -> None:
         while not self._stop_ticking.wait(_TICK_S):
             for pipeline in list(self._pipelines.values()):
+                self._meters[pipeline.name].sample()
                 if pipeline.is_running:
                     pipeline.nudge()
                     pipeline.tick()

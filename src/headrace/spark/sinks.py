@@ -63,6 +63,11 @@ class Sink:
             frame = spark.createDataFrame(table)
             frame.write.format(self.kind).options(**self.options).mode("append").save()
 
+    @property
+    def is_lost(self) -> bool:
+        """A callable that did not survive a restart."""
+        return self.kind == "callable" and self.function is None
+
     def record(self) -> dict[str, Any]:
         """For the changelog; a callable is only noted, it cannot be stored."""
         return {"kind": self.kind, "options": dict(self.options)}

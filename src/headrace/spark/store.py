@@ -60,6 +60,13 @@ class Store:
             if i.type == fs.FileType.File and not posixpath.basename(i.path).startswith((".", "_"))
         )
 
+    def folders(self) -> list[str]:
+        """Names of the folders inside, sorted."""
+        filesystem, path = self._open()
+        infos = filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        found = [posixpath.basename(i.path) for i in infos if i.type == fs.FileType.Directory]
+        return sorted(found)
+
     def write(self, name: str, data: bytes | pa.Buffer) -> None:
         """Write a file so that it is either absent or whole."""
         filesystem, path = self._open()

@@ -14,6 +14,7 @@ from headrace.query.schema import StreamSchema, quoted
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import columns_of
 from headrace.spark.ranges import ranges
+from headrace.spark.sinks import Sink
 from headrace.types import duration_us
 
 _TIMES = {"timestamp", "timestamp_ntz"}
@@ -30,6 +31,7 @@ class Stream:
     idle_after_s: float
     max_ahead_us: int | None
     partition: str | None
+    late_sink: Sink | None = None
 
     @classmethod
     def declare(
@@ -42,6 +44,7 @@ class Stream:
         idle_after: str,
         max_ahead: str | None,
         partition: str | None,
+        late_sink: Sink | None = None,
     ) -> Stream:
         """Check a declaration; raises QueryError with the valid choices."""
         if isinstance(source, DataFrame):
@@ -87,6 +90,7 @@ class Stream:
             idle_after_s=duration_us(idle_after) / 1e6,
             max_ahead_us=None if max_ahead is None else duration_us(max_ahead),
             partition=partition,
+            late_sink=late_sink,
         )
 
     @property

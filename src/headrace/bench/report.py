@@ -1,0 +1,71 @@
+"""Figures as JSON with all that is needed to judge them, and as a table for people."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from headrace.bench.measure import Figure
+
+
+def machine() -> dict[str, Any]:
+    """What it ran on."""
+    return {
+        "cores": os.cpu_count(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }
+
+
+def commit() -> str:
+    """The commit measured, marked when files differ from it."""
+    try:
+        run = subprocess.run(
+            ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return run.stdout.strip()
+
+
+def save(path: Path, figures: Sequence[Figure], settings: dict[str, Any]) -> None:
+    """Write the JSON file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = {
+        "commit": commit(),
+        "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "settings": settings,
+        "figures": [f.record() for f in figures],
+    }
+    path.write_text(json.dumps(record, indent=1))
+
+
+def show(figures: Sequence[Figure], console: Console) -> None:
+    """Print the table."""
+    table = Table(title="Headrace against plain Structured Streaming")
+    for title, right in (("measured", False), ("median", True), ("spread", True), ("must", True)):
+        table.add_column(title, justify="right" if right else "left")
+    table.add_column("")
+    for figure in figures:
+        low, high = min(figure.values), max(figure.values)
+        bound = "≥" if figure.at_least else "≤"
+        must = "" if figure.target is None else f"{bound} {_number(figure.target)}"
+        verdict = {True: "reached", False: "MISSED", None: ""}[figure.reached]
+        spread = f"{_number(low)} … {_number(high)}" if len(figure.values) > 1 else ""
+        table.add_row(figure.name, f"{_number(figure.median)} {figure.unit}", spread, must, verdict)
+    console.print(table)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"

@@ -1,0 +1,90 @@
+"""Runs compaction work where the sections are: sections in, one new section out."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from headrace.kernels import sections
+from headrace.kernels.answers import Asked
+from headrace.kernels.cells import Cells
+from headrace.kernels.combine import Layout
+from headrace.kernels.compact import merge_same, open_sessions, to_queries
+from headrace.kernels.session_answers import Arrival, SessionAsk
+from headrace.query.logical import LogicalQuery
+from headrace.query.needs import column_name
+from headrace.spark.compaction import CompactUnit
+from headrace.spark.messages import Message, SectionRef
+from headrace.spark.store import Store
+from headrace.spark.task_plans import PlanHandle, layout_of
+from headrace.types import BEGINNING
+
+
+def run_compaction(
+    unit: CompactUnit,
+    plans: dict[int, PlanHandle],
+    queries: dict[int, LogicalQuery],
+    buckets: Store,
+    txn: int,
+    watermark_us: int,
+) -> Message:
+    """Do one unit; the message names the new section, if any, and the ones it replaces."""
+    blocks = [sections.decode(buckets.read_range(r.file, r.offset, r.length)) for r in unit.refs]
+    made = _compacted(unit, blocks, plans, queries, watermark_us)
+    old = [[r.file, r.offset] for r in unit.refs]
+    if made is None:
+        return Message.of("compacted", -1, {"old": old, "new": None})
+    blob = sections.encode(made)
+    name = f"{txn:010d}-c-{uuid.uuid4().hex[:12]}.bucket"
+    buckets.write(name, blob)
+    first = unit.refs[0]
+    slices = tuple(made.slices.tolist())
+    if first.session:
+        last = next(s for s in made.states if s.partial.column == "_time").parts["v"]
+        slices = (int(made.slices.min()), int(last.max()))
+    ref = replace(
+        first,
+        file=name,
+        offset=0,
+        length=len(blob),
+        txn=max(r.txn for r in unit.refs),
+        # Pieces of open sessions have passed every watermark so far: none may drop them again.
+        watermark_us=BEGINNING if unit.kind == "sessions" else first.watermark_us,
+        slices=slices,
+        cells=len(made.rows),
+        dense=made.is_dense,
+        uids=first.uids if unit.kind == "merge" else unit.uids,
+    )
+    return Message.of("compacted", -1, {"old": old, "new": ref.to_json()})
+
+
+def _compacted(
+    unit: CompactUnit,
+    blocks: list[Cells],
+    plans: dict[int, PlanHandle],
+    queries: dict[int, LogicalQuery],
+    watermark_us: int,
+) -> Cells | None:
+    if unit.kind == "sessions":
+        arrivals = [
+            Arrival(r.txn, r.watermark_us, cells, _layout(plans, r))
+            for r, cells in zip(unit.refs, blocks, strict=True)
+        ]
+        asks = [
+            SessionAsk(_asked(uid, queries[uid]), *unit.lives[uid])
+            for uid in unit.uids
+            if uid in queries
+        ]
+        return open_sessions(arrivals, asks, watermark_us)
+    merged = merge_same(blocks, unit.windows, unit.cuts, watermark_us)
+    if unit.kind == "merge":
+        return merged
+    return to_queries(merged, _layout(plans, unit.refs[0]), unit.uids)
+
+
+def _layout(plans: dict[int, PlanHandle], ref: SectionRef) -> Layout:
+    return layout_of(plans, ref.version, ref.group, ref.uids)
+
+
+def _asked(uid: int, query: LogicalQuery) -> Asked:
+    return Asked(uid, query, tuple(column_name(k) for k in query.keys))

@@ -1,0 +1,190 @@
+"""Counters of a session and its pipelines: read at any time, without waiting for a batch."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from headrace.kernels.classify import class_space
+from headrace.query.plan import Lane, SharedPlan
+from headrace.types import BEGINNING, to_datetime
+
+if TYPE_CHECKING:
+    from headrace.spark.pipeline import Pipeline
+    from headrace.spark.query import Query
+
+_RATE_OVER_S = 10.0
+"""A rate is told over so long: several batches, yet short enough to follow a change."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Makes a dataclass of counters readable as a mapping too: ``dict(session.metrics())``."""
+
+    def keys(self) -> Iterator[str]:
+        """Names of the counters."""
+        return (f.name for f in fields(self))
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+@dataclass(frozen=True)
+class PipelineMetrics(Counters):
+    """Counters of one pipeline, as of its last committed transaction.
+
+    ``tuples_per_s`` is over the last ten seconds, None until there is something to compare.
+    ``late_tuples`` sums over active queries: a tuple that comes too late for two counts twice.
+    """
+
+    name: str
+    queries: int
+    lane: Lane | None
+    plan_version: int
+    query_set_bits: int
+    groups: int
+    classes: int
+    slices: int
+    sections: int
+    state_bytes: int
+    tuples: int
+    tuples_per_s: float | None
+    batches: int
+    last_batch_ms: float | None
+    watermark: dt.datetime | None
+    highest_event_time: dt.datetime | None
+    late_tuples: int
+    from_future: int
+    without_time: int
+
+
+@dataclass(frozen=True)
+class SessionMetrics(Counters):
+    """Sums over the pipelines of a session, and the pipelines themselves.
+
+    ``queries`` are those that take part now, ``scans`` the pipelines that serve at least one;
+    ``rows`` and ``windows`` are what all queries, past ones too, were given.
+    """
+
+    queries: int
+    scans: int
+    groups: int
+    classes: int
+    slices: int
+    sections: int
+    state_bytes: int
+    tuples: int
+    tuples_per_s: float | None
+    batches: int
+    late_tuples: int
+    from_future: int
+    without_time: int
+    rows: int
+    windows: int
+    pipelines: tuple[PipelineMetrics, ...]
+
+    @property
+    def queries_per_scan(self) -> float:
+        """How many queries one reading of a stream serves, on average."""
+        return self.queries / self.scans if self.scans else 0.0
+
+
+class Meter:
+    """Watches one pipeline; a thread that samples it now and then makes its rate known."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._samples: tuple[tuple[float, int], ...] = ()
+        self._classes: tuple[SharedPlan | None, int] = (None, 0)
+
+    def sample(self) -> None:
+        """Note how many tuples there were by now."""
+        now = time.monotonic()
+        kept = [s for s in self._samples if s[0] > now - _RATE_OVER_S]
+        self._samples = (*kept, (now, self._pipeline.state.tuples))
+
+    def read(self) -> PipelineMetrics:
+        """Its counters now. Costs one walk over the live sections."""
+        pipeline = self._pipeline
+        state, registry, plan = pipeline.state, pipeline.registry, self._plan()
+        return PipelineMetrics(
+            name=pipeline.name,
+            queries=len(registry.active),
+            lane=plan.lane if plan is not None else None,
+            plan_version=int(registry.version),
+            query_set_bits=registry.width,
+            groups=len(plan.groups) if plan is not None else 0,
+            classes=self._count_classes(plan),
+            slices=len({x for s in state.sections if not s.session for x in s.slices}),
+            sections=len(state.sections),
+            state_bytes=state.state_bytes,
+            tuples=state.tuples,
+            tuples_per_s=self._rate(),
+            batches=pipeline.batches,
+            last_batch_ms=pipeline.last_batch_ms if pipeline.batches else None,
+            watermark=_moment(state.progress.watermark_us),
+            highest_event_time=_moment(state.progress.highest_us),
+            late_tuples=sum(state.late.values()),
+            from_future=state.from_future,
+            without_time=state.without_time,
+        )
+
+    def _plan(self) -> SharedPlan | None:
+        """The newest plan; the registry may be a version ahead while it is being built."""
+        plans = self._pipeline._plans
+        for version in reversed(plans.versions):
+            try:
+                return plans[version].plan
+            except KeyError:  # forgotten in the meantime: a newer one is there or coming
+                continue
+        return None
+
+    def _count_classes(self, plan: SharedPlan | None) -> int:
+        """Compiling predicates takes a while with a thousand queries: once a plan is enough."""
+        known, count = self._classes
+        if plan is None or plan is known:
+            return count
+        count = sum(class_space(group).classes for group in plan.groups)
+        self._classes = (plan, count)
+        return count
+
+    def _rate(self) -> float | None:
+        samples = self._samples
+        if len(samples) < 2:
+            return None
+        (began, before), (ended, after) = samples[0], samples[-1]
+        return (after - before) / (ended - began)
+
+
+def session_metrics(meters: Iterable[Meter], queries: Iterable[Query]) -> SessionMetrics:
+    """The sums over all pipelines and queries."""
+    pipelines = tuple(meter.read() for meter in meters)
+    served = [query.metrics() for query in queries]
+    rates = [p.tuples_per_s for p in pipelines if p.tuples_per_s is not None]
+    return SessionMetrics(
+        queries=sum(p.queries for p in pipelines),
+        scans=sum(1 for p in pipelines if p.queries),
+        groups=sum(p.groups for p in pipelines),
+        classes=sum(p.classes for p in pipelines),
+        slices=sum(p.slices for p in pipelines),
+        sections=sum(p.sections for p in pipelines),
+        state_bytes=sum(p.state_bytes for p in pipelines),
+        tuples=sum(p.tuples for p in pipelines),
+        tuples_per_s=sum(rates) if rates else None,
+        batches=sum(p.batches for p in pipelines),
+        late_tuples=sum(p.late_tuples for p in pipelines),
+        from_future=sum(p.from_future for p in pipelines),
+        without_time=sum(p.without_time for p in pipelines),
+        rows=sum(m.rows for m in served),
+        windows=sum(m.windows for m in served),
+        pipelines=pipelines,
+    )
+
+
+def _moment(time_us: int) -> dt.datetime | None:
+    return None if time_us <= BEGINNING else to_datetime(time_us)
