@@ -103,8 +103,11 @@ class Registry:
         return self._width - 1
 
     def compact(self) -> bool:
-        """Renumber positions densely when over half of them stand empty."""
-        if self._width < 8 or len(self.active) * 2 >= self._width:
+        """Drop empty positions at the end; renumber when over half of the others stand empty."""
+        self._width = max((q.position + 1 for q in self.active.values()), default=0)
+        self._free = [p for p in self._free if p < self._width]
+        heapq.heapify(self._free)
+        if len(self.active) * 2 >= self._width:
             return False
         ordered = sorted(self.active.values(), key=lambda q: q.position)
         for position, query in enumerate(ordered):

@@ -111,7 +111,7 @@ class Meter:
     def read(self) -> PipelineMetrics:
         """Its counters now. Costs one walk over the live sections."""
         pipeline = self._pipeline
-        state, registry, plan = pipeline.state, pipeline.registry, self._plan()
+        state, registry, plan = pipeline.state, pipeline.registry, pipeline.plan
         return PipelineMetrics(
             name=pipeline.name,
             queries=len(registry.active),
@@ -133,16 +133,6 @@ class Meter:
             from_future=state.from_future,
             without_time=state.without_time,
         )
-
-    def _plan(self) -> SharedPlan | None:
-        """The newest plan; the registry may be a version ahead while it is being built."""
-        plans = self._pipeline._plans
-        for version in reversed(plans.versions):
-            try:
-                return plans[version].plan
-            except KeyError:  # forgotten in the meantime: a newer one is there or coming
-                continue
-        return None
 
     def _count_classes(self, plan: SharedPlan | None) -> int:
         """Compiling predicates takes a while with a thousand queries: once a plan is enough."""

@@ -24,6 +24,7 @@ from headrace.kernels.answers import Setting
 from headrace.optimizer import Statistics
 from headrace.progress.watermark import Progress
 from headrace.query.logical import LogicalQuery
+from headrace.query.plan import SharedPlan
 from headrace.registry.changelog import Registry
 from headrace.spark.culprits import find_culprits, reason_of
 from headrace.spark.emitter import Emitter
@@ -169,6 +170,11 @@ class Pipeline:
         return self._state
 
     @property
+    def plan(self) -> SharedPlan | None:
+        """The plan to run next, None once the pipeline is closed."""
+        return None if self.closed else self._plans.newest.plan
+
+    @property
     def registry(self) -> Registry:
         """Active queries and their positions."""
         return self._registry
@@ -272,7 +278,7 @@ class Pipeline:
             version,
         )
         self._registry.compact()
-        self._plans.build(version, list(self._registry.active.values()), self._statistics)
+        self._plans.propose(version, list(self._registry.active.values()), self._statistics)
         for query, error in deleted.items():
             query.ended(ends[query], error)
         if deleted:
@@ -515,8 +521,6 @@ class Pipeline:
         """The current plan in words."""
         with self._lock:
             version = int(self._registry.version)
-            if version not in self._plans.plans:
-                return f"pipeline {self.name}: not started"
             return explain_plan(
                 self.name,
                 self._plans[version].plan,

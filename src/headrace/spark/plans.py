@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,15 @@ class PlanEntry:
     handle: PlanHandle
 
 
+@dataclass(frozen=True)
+class _Proposal:
+    """The newest version, not planned yet: a burst of requests is planned once."""
+
+    version: Version
+    queries: tuple[ActiveQuery, ...]
+    statistics: Statistics
+
+
 class PlanBook:
     """Plans by version."""
 
@@ -36,6 +46,14 @@ class PlanBook:
         self._stream = stream
         self._rows_in_jvm = rows_in_jvm
         self._entries: dict[int, PlanEntry] = {}
+        self._proposal: _Proposal | None = None
+        self._lock = threading.RLock()
+
+    def propose(
+        self, version: Version, queries: Sequence[ActiveQuery], statistics: Statistics
+    ) -> None:
+        """The version to run next; it is planned when it is first used."""
+        self._proposal = _Proposal(version, tuple(queries), statistics)
 
     def build(
         self, version: Version, queries: Sequence[ActiveQuery], statistics: Statistics
@@ -56,19 +74,28 @@ class PlanBook:
         return self._entries[int(version)]
 
     def __getitem__(self, version: int) -> PlanEntry:
-        return self._entries[version]
+        with self._lock:
+            proposal = self._proposal
+            if proposal is not None and int(proposal.version) == version:
+                self._proposal = None
+                return self.build(proposal.version, proposal.queries, proposal.statistics)
+            return self._entries[version]
+
+    @property
+    def newest(self) -> PlanEntry:
+        """The version to run next, planned."""
+        with self._lock:
+            proposal = self._proposal
+            return self[max(self._entries) if proposal is None else int(proposal.version)]
 
     @property
     def plans(self) -> dict[int, SharedPlan]:
         """Plans by version."""
-        return {v: e.plan for v, e in self._entries.items()}
+        with self._lock:
+            return {v: e.plan for v, e in self._entries.items()}
 
     def keep(self, versions: set[int]) -> None:
         """Forget every version that is not among these."""
-        for version in [v for v in self._entries if v not in versions]:
-            self._entries.pop(version).handle.broadcast.destroy()
-
-    @property
-    def versions(self) -> list[int]:
-        """Versions held, oldest first."""
-        return sorted(self._entries)
+        with self._lock:
+            for version in [v for v in self._entries if v not in versions]:
+                self._entries.pop(version).handle.broadcast.destroy()
