@@ -78,6 +78,9 @@ class Ingest:
     def _ranges(self, batch: DataFrame) -> DataFrame:
         """Groups that need no Spark expression are fused; the others pass through the JVM."""
         plan = self.plan
+        if self.frame.keep_late and plan.derived:
+            # One tuple may be late for several groups: seen in one place, it is routed once.
+            return self._kernel(self._rows(batch), plan, None)
         fused, others = _split(plan)
         source = self.stream.source
         assert not isinstance(source, DataFrame)
@@ -97,8 +100,8 @@ class Ingest:
         )
         if others is None:
             return direct
-        # Counts and progress are taken from the fused side; here only sections and rows matter.
-        return direct.union(self._kernel(self._rows(batch), others, others))
+        beside = replace(self, frame=replace(self.frame, counts_tuples=False))
+        return direct.union(beside._kernel(self._rows(batch), others, others))
 
     def _rows(self, batch: DataFrame) -> DataFrame:
         if self.stream.rows_in_jvm:

@@ -43,6 +43,8 @@ class BatchFrame:
     sinks: dict[int, TaskSink]
     time_zone: str
     keep_late: bool = False
+    counts_tuples: bool = True
+    """False when another part of the same job counts the same tuples."""
 
 
 def accepted(times: Ints, frame: BatchFrame) -> tuple[np.ndarray, int]:
@@ -177,15 +179,16 @@ class _Reducer:
 
     def info(self) -> Message:
         """What was seen, once all chunks are done."""
+        counts = self.frame.counts_tuples
         return Message.of(
             "info",
             -1,
             {
                 "sections": [r.to_json() for r in self.writer.close()],
                 "highest_us": self.highest,
-                "tuples": self.tuples,
-                "without_time": self.without_time,
-                "from_future": self.from_future,
+                "tuples": self.tuples if counts else 0,
+                "without_time": self.without_time if counts else 0,
+                "from_future": self.from_future if counts else 0,
                 "late": self.late,
                 "keys": self.keys,
             },
