@@ -9,9 +9,7 @@ import pyarrow as pa
 
 TABLES = 40
 START = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
-SCHEMA = pa.schema(
-    [("k", pa.string()), ("v", pa.int64()), ("time", pa.timestamp("us", "UTC"))]
-)
+SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64()), ("time", pa.timestamp("us", "UTC"))])
 
 
 def tables(seed: int) -> list[pa.Table]:

@@ -82,9 +82,7 @@ def test_each_result_once_after_sigkill_in_the_middle_of_batches(tmp_path: Path)
         assert status in ("active", "stopped")
         number = int(name[1:])
         end = dt.datetime.fromisoformat(until) if until else watermark
-        want = expected(
-            number, rows, (dt.datetime.fromisoformat(since), min(end, watermark))
-        )
+        want = expected(number, rows, (dt.datetime.fromisoformat(since), min(end, watermark)))
         found: dict[tuple[dt.datetime, str], tuple[int, int]] = {}
         folder = tmp_path / "out" / name
         got = pq.read_table(folder).to_pylist() if folder.exists() else []

@@ -78,9 +78,7 @@ def test_one_query_runs_in_catalyst_and_gives_what_the_kernels_give(
         assert catalyst.metrics().late_tuples == kernel.metrics().late_tuples == 1
 
 
-def test_a_window_that_spans_a_change_of_lane_is_whole(
-    spark: SparkSession, files: Files
-) -> None:
+def test_a_window_that_spans_a_change_of_lane_is_whole(spark: SparkSession, files: Files) -> None:
     count = "SELECT window.start AS start, k, COUNT(*) AS n FROM s GROUP BY {}, k"
     with hr.Session(spark) as session:
         session.stream("s", files.frame, event_time="time")

@@ -111,9 +111,7 @@ def test_names_are_unique_among_running_queries(
             session.sql("SELECT * FROM t", name="typo")
 
 
-def test_a_closed_session_says_so(
-    spark: SparkSession, stream: hr.testing.MemoryStream
-) -> None:
+def test_a_closed_session_says_so(spark: SparkSession, stream: hr.testing.MemoryStream) -> None:
     session = hr.Session(spark)
     session.stream("s", stream, event_time="time")
     query = session.sql(COUNT)

@@ -16,7 +16,7 @@ from headrace.kernels.columns import Bools, Ints, Values, to_arrow, values_of
 from headrace.kernels.combine import Answer, Block, Due, combine, merge_answers
 from headrace.kernels.finish import SumOverflow, finish
 from headrace.kernels.holistic import HllTables, count_distinct, hll_estimate, percentiles
-from headrace.kernels.keys import unify_keys
+from headrace.kernels.keys import match_keys
 from headrace.kernels.states import State
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import AggregateCall, Function, LogicalQuery
@@ -283,7 +283,7 @@ def _aligned(main: Answer, number: Ints, key: Ints, other: Answer) -> tuple[Ints
         n_keys = 1
     else:
         bare = bare.rename_columns(main.keys.column_names)
-        (main_codes, other_codes), table = unify_keys([main.keys, bare])
+        (main_codes, other_codes), table = match_keys([main.keys, bare])
         n_keys = table.num_rows
     place_of_uid = {u: n for n, u in enumerate(main.uids)}
     to_main = np.array([place_of_uid.get(u, -1) for u in other.uids], dtype=np.int64)

@@ -123,6 +123,8 @@ def to_arrow(values: Values, kind: pa.DataType) -> pa.Array:
     """Back to an Arrow array of the type, null where not valid."""
     mask = None if values.valid is None else ~values.valid
     if values.dictionary is not None:
+        if not len(values.dictionary):
+            return pa.nulls(len(values.data), kind)
         indices = pa.array(values.data, type=pa.int64(), mask=mask)
         return values.dictionary.take(indices).cast(kind)
     if pa.types.is_decimal(kind):
@@ -163,5 +165,9 @@ def concat_values(parts: list[Values]) -> Values:
     data = []
     for part in parts:
         place = pc.index_in(part.dictionary, value_set=merged).to_numpy(zero_copy_only=False)
-        data.append(place[part.data].astype(np.int64) if len(place) else part.data)
+        # A cell without a value carries no rank but an identity; it stays as it is.
+        inside = (part.data >= 0) & (part.data < len(place))
+        ranks = part.data.astype(np.int64)
+        ranks[inside] = place[part.data[inside]]
+        data.append(ranks)
     return Values(np.concatenate(data), valid, merged)

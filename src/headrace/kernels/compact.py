@@ -26,13 +26,15 @@ def needed_starts(
     """
     if not len(slices):
         return slices
-    keep = slices >= watermark_us
-    keep[0] = True
+    before, after = slices[:-1], slices[1:]
+    keep = after > watermark_us
     for window in windows:
-        begins = (slices - window.offset_us) % window.slide_us == 0
-        keep |= begins & (slices + window.size_us > watermark_us)
-    keep |= np.isin(slices, np.array(list(cuts), dtype=np.int64))
-    return slices[keep]
+        begin = after - (after - window.offset_us) % window.slide_us
+        keep |= (begin > before) & (begin + window.size_us > watermark_us)
+    for cut in cuts:
+        keep |= (before < cut) & (cut <= after)
+    kept: Ints = slices[np.concatenate([[True], keep])]
+    return kept
 
 
 def merge_same(

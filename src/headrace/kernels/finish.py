@@ -54,16 +54,30 @@ def _sum(state: State, known: Ints, kind: pa.DataType, *, ansi: bool) -> pa.Arra
             raise SumOverflow("the sum of decimals does not fit its type")
         return _decimals([v if v is not None and abs(v) < bound else None for v in exact], kind)
     unscaled, fits = _whole(state)
-    if not fits and ansi:
+    if not fits and ansi and any(not -(2**63) <= _exact(state, i) < 2**63 for i in _wide(state)):
         raise SumOverflow("the sum does not fit a bigint")
     return pa.array(unscaled, mask=empty)
 
 
-def _whole(state: State) -> tuple[Ints, bool]:
-    """Limbs as int64, and whether they fit."""
+def _about(state: State) -> Array:
+    """Limbs as floats."""
     limbs = [state.parts[f"l{i}"] for i in range(4) if f"l{i}" in state.parts]
-    about = sum(limb.astype(np.float64) * 2.0 ** (32 * i) for i, limb in enumerate(limbs))
-    fits = bool((np.abs(about) < _FITS).all()) if len(limbs[0]) else True
+    about = np.zeros(len(limbs[0]))
+    for i, limb in enumerate(limbs):
+        about += limb.astype(np.float64) * 2.0 ** (32 * i)
+    return about
+
+
+def _wide(state: State) -> list[int]:
+    """Rows whose sum may not fit an int64."""
+    found: list[int] = np.flatnonzero(np.abs(_about(state)) >= _FITS).tolist()
+    return found
+
+
+def _whole(state: State) -> tuple[Ints, bool]:
+    """Limbs as int64, and whether they surely fit."""
+    limbs = [state.parts[f"l{i}"] for i in range(4) if f"l{i}" in state.parts]
+    fits = not _wide(state)
     whole = np.zeros(len(limbs[0]), dtype=np.int64)
     with np.errstate(over="ignore"):
         for i, limb in enumerate(limbs[:2]):
@@ -91,10 +105,7 @@ def _average(call: AggregateCall, state: State, known: Ints, kind: pa.DataType) 
     if "s" in state.parts:
         total = state.parts["s"].astype(np.float64)
     else:
-        limbs = [state.parts[f"l{i}"] for i in range(4) if f"l{i}" in state.parts]
-        total = np.zeros(len(known))
-        for i, limb in enumerate(limbs):
-            total += limb.astype(np.float64) * 2.0 ** (32 * i)
+        total = _about(state)
     return pa.array(total / np.maximum(known, 1), mask=empty)
 
 

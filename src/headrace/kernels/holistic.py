@@ -37,7 +37,7 @@ def percentiles(
     out = np.zeros((size, len(percentages)), dtype=values.dtype)
     has = total > 0
     for column, p in enumerate(percentages):
-        rank = np.maximum(np.ceil(p * total - 1e-9), 1).astype(np.int64)
+        rank = np.maximum(np.ceil(p * total), 1).astype(np.int64)
         place = np.searchsorted(upto, (before + rank)[has], side="left")
         out[has, column] = values[place]
     return out, total
@@ -90,8 +90,10 @@ def hll_estimate(group: Ints, ranks: Ints, size: int, precision: int, tables: Hl
     empty = m - occupied
     with np.errstate(divide="ignore"):
         linear = m * np.log(m / np.maximum(empty, 1e-300))
-    limit = tables.thresholds[precision - 4] if 4 <= precision <= 18 else 2.5 * m
-    use_linear = (empty > 0) & (linear <= limit)
+    is_small = raw <= 2.5 * m
+    if 4 <= precision <= 18:
+        is_small |= linear <= tables.thresholds[precision - 4]
+    use_linear = (empty > 0) & is_small
     return np.floor(np.where(use_linear, linear, estimate) + 0.5).astype(np.int64)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headrace.kernels.cells import Cells, reduce_cells
 from headrace.kernels.classify import NOBODY, ClassSpace, class_space, matching
-from headrace.kernels.columns import Bools, Ints, flat
+from headrace.kernels.columns import Bools, Ints, flat, values_of
 from headrace.kernels.combine import Layout
 from headrace.kernels.holistic import hll_registers
 from headrace.kernels.keys import encode_keys
@@ -166,7 +166,10 @@ def _lifted(partial: Partial, shared: _Shared, ranks: Ints | None) -> State:
     if partial == LAST_TIME:
         return State(partial, {"v": shared.times})
     column = shared.table[partial.column] if partial.column is not None else None
-    return lift(partial, column, shared.times)
+    condition = None
+    if partial.condition is not None:
+        condition = values_of(shared.table[partial.condition]).data.astype(bool)
+    return lift(partial, column, shared.times, condition)
 
 
 def _with_value(key_of: Ints, keys: pa.Table, values: Ints) -> tuple[Ints, pa.Table]:

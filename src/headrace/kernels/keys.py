@@ -27,21 +27,17 @@ def encode_keys(columns: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> tup
     """
     if not columns:
         return np.zeros(rows, dtype=np.int64), pa.table({"_all": pa.array([True])})
-    codes, parts = _factorize(columns[0])
-    distinct = [parts]
+    codes, distinct = _factorize(columns[0])
+    taken = [distinct]
     for column in columns[1:]:
         more, values = _factorize(column)
-        codes = codes * max(len(values), 1) + more
-        distinct.append(values)
-    if len(columns) > 1:
-        codes, used = compress(codes, int(np.prod([max(len(d), 1) for d in distinct])))
-        taken = []
-        for values in reversed(distinct):
-            used, place = np.divmod(used, max(len(values), 1))
-            taken.append(values.take(pa.array(place)))
-        distinct = taken[::-1]
+        width = max(len(values), 1)
+        # Renumbered column by column, so that the product of all columns is never needed.
+        codes, used = compress(codes * width + more, max(len(taken[0]), 1) * width)
+        above, place = np.divmod(used, width)
+        taken = [*(t.take(pa.array(above)) for t in taken), values.take(pa.array(place))]
     names = [f"k{n}" for n in range(len(columns))]
-    return codes, pa.table(distinct, names=names)
+    return codes, pa.table(taken, names=names)
 
 
 def compress(codes: Ints, size: int) -> tuple[Ints, Ints]:
@@ -132,6 +128,11 @@ def unify_keys(tables: Sequence[pa.Table]) -> tuple[list[Ints], pa.Table]:
         return [np.arange(tables[0].num_rows, dtype=np.int64)], tables[0]
     if all(t is tables[0] or t.equals(tables[0]) for t in tables):
         return [np.arange(tables[0].num_rows, dtype=np.int64)] * len(tables), tables[0]
+    return match_keys(tables)
+
+
+def match_keys(tables: Sequence[pa.Table]) -> tuple[list[Ints], pa.Table]:
+    """The same for tables whose rows need not be distinct."""
     whole = pa.concat_tables(tables)
     codes, distinct = encode_keys(whole.columns, whole.num_rows)
     distinct = distinct.rename_columns(whole.column_names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ def encode(cells: Cells) -> bytes:
         columns["index"] = pa.array(_narrow(cells.index))
     described = []
     for number, state in enumerate(cells.states):
-        described.append([state.partial.op, state.partial.column, state.partial.type])
+        described.append(list(astuple(state.partial)))
         for name, part in state.parts.items():
             if name == "v" and state.dictionary is not None:
                 kind = state.dictionary.type
@@ -69,7 +70,7 @@ def decode(data: pa.Buffer | bytes) -> Cells:
     table = pa.ipc.open_stream(source).read_all()
     meta = json.loads(table.schema.metadata[_META])
     states = []
-    for number, (op, column, type_) in enumerate(meta["partials"]):
+    for number, described in enumerate(meta["partials"]):
         parts: dict[str, Array] = {}
         dictionary = None
         for name in table.column_names:
@@ -83,7 +84,7 @@ def decode(data: pa.Buffer | bytes) -> Cells:
             elif pa.types.is_boolean(table.schema.field(name).type):
                 data_ = data_.astype(bool)
             parts[part] = data_
-        states.append(State(Partial(op, column, type_), parts, dictionary))
+        states.append(State(Partial(*described), parts, dictionary))
     index = None
     if not meta["dense"]:
         index = table.column("index").to_numpy().astype(np.int64)

@@ -12,7 +12,7 @@ from headrace.kernels.answers import Asked, Failure, Result, Setting, finish_ans
 from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints
 from headrace.kernels.combine import Answer, Layout
-from headrace.kernels.keys import encode_keys, unify_keys
+from headrace.kernels.keys import encode_keys, match_keys, unify_keys
 from headrace.kernels.sessions import Sessions, advance
 from headrace.kernels.states import count_rows, merge
 from headrace.query.needs import needs_of
@@ -183,7 +183,7 @@ def _values_in(
     bare = valued.select(valued.column_names[:-1])
     if bare.num_columns:
         bare = bare.rename_columns(table.column_names)
-        (of_table, of_bare), both = unify_keys([table, bare])
+        (of_table, of_bare), both = match_keys([table, bare])
         n_keys = both.num_rows
     else:
         of_table = np.zeros(table.num_rows, dtype=np.int64)

@@ -63,8 +63,13 @@ class State:
         return next((len(p) for p in self.parts.values()), 0)
 
 
-def lift(partial: Partial, column: pa.Array | pa.ChunkedArray | None, times: Ints) -> State:
-    """Each tuple as a partial result of its own."""
+def lift(
+    partial: Partial,
+    column: pa.Array | pa.ChunkedArray | None,
+    times: Ints,
+    condition: Bools | None = None,
+) -> State:
+    """Each tuple as a partial result of its own; FIRST and LAST leave out where not `condition`."""
     if partial.op == "rows" or column is None:
         return State(partial, {})
     if partial.op == "count":
@@ -82,9 +87,11 @@ def lift(partial: Partial, column: pa.Array | pa.ChunkedArray | None, times: Int
         data = values.data.astype(np.float64, copy=False)
         return State(partial, counted | {"mean": data, "m2": np.zeros(len(data))})
     known = np.ones(len(values.data), bool) if values.valid is None else values.valid
+    nothing = NO_TIME_FIRST if partial.op.startswith("first") else NO_TIME_LAST
     if partial.op.endswith("_known"):
-        nothing = NO_TIME_FIRST if partial.op.startswith("first") else NO_TIME_LAST
         times = np.where(known, times, nothing)
+    if condition is not None:
+        times, known = np.where(condition, times, nothing), known & condition
     return State(partial, {"t": times, "n": known, "v": values.data}, values.dictionary)
 
 
@@ -170,7 +177,8 @@ def _extreme(op: str, values: Array, groups: Ints, size: int, n: Array | None) -
         identity = -np.inf if floating else np.iinfo(np.int64).min
         ufunc = np.maximum
     out = np.full(size, identity, dtype=values.dtype)
-    ufunc.at(out, groups, values)
+    with np.errstate(invalid="ignore"):
+        ufunc.at(out, groups, values)
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from headrace.optimizer.cost import Candidate, Statistics
 from headrace.query.plan import Member, axis_of
@@ -21,8 +22,9 @@ def group_queries(
         axes = frozenset(axis_of(leaf) for leaf in leaves(member.where))
         by_axes.setdefault(axes, []).append(member)
     groups = [
-        Candidate(axes, tuple(found), partials, statistics)
+        part
         for axes, found in sorted(by_axes.items(), key=lambda i: (len(i[0]), sorted(i[0])))
+        for part in _fitting(Candidate(axes, tuple(found), partials, statistics))
     ]
     while len(groups) > 1:
         best: tuple[float, int, int, Candidate] | None = None
@@ -41,3 +43,15 @@ def group_queries(
         groups[left] = merged
         del groups[right]
     return groups
+
+
+def _fitting(group: Candidate) -> list[Candidate]:
+    """The group, halved until the class space of every part can be compiled."""
+    if group.fits or len(group.members) == 1:
+        return [group]
+    half = len(group.members) // 2
+    return [
+        part
+        for some in (group.members[:half], group.members[half:])
+        for part in _fitting(replace(group, members=some))
+    ]

@@ -32,7 +32,21 @@ def arrow_type(type_: str, time_zone: str = "UTC") -> pa.DataType:
         return pa.decimal128(*decimal)
     if type_.startswith("array<") and type_.endswith(">"):
         return pa.list_(arrow_type(type_[6:-1], time_zone))
+    if type_.startswith("map<") and type_.endswith(">"):
+        key, value = _parts(type_[4:-1])
+        return pa.map_(arrow_type(key, time_zone), arrow_type(value, time_zone))
     if type_.startswith("struct<") and type_.endswith(">"):
-        fields = [part.split(":", 1) for part in type_[7:-1].split(",")]
+        fields = [part.split(":", 1) for part in _parts(type_[7:-1])]
         return pa.struct([pa.field(n, arrow_type(t, time_zone)) for n, t in fields])
     raise TypeError(f"no Arrow type for Spark's {type_}")
+
+
+def _parts(text: str) -> list[str]:
+    """Pieces between commas that stand outside all brackets."""
+    parts, depth, begin = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0:
+            parts.append(text[begin:place])
+            begin = place + 1
+    return [*parts, text[begin:]]

@@ -59,6 +59,8 @@ class AggregateCall:
     single_percentage: bool = True
     relative_sd: float = 0.05
     ignore_nulls: bool = False
+    condition: Expression | None = None
+    """The FILTER of FIRST and LAST; other aggregates have it inside their argument."""
 
 
 @dataclass(frozen=True, slots=True)

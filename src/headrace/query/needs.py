@@ -50,7 +50,8 @@ def need_of(call: AggregateCall) -> Need:
     op = _OPS[call.function]
     if call.ignore_nulls:
         op = "first_known" if op == "first" else "last_known"
-    return Need(partial=Partial(op, column_name(argument), argument.type))
+    condition = None if call.condition is None else column_name(call.condition)
+    return Need(partial=Partial(op, column_name(argument), argument.type, condition))
 
 
 def hashed(argument: Expression) -> Expression:
@@ -71,4 +72,5 @@ def expressions_of(query: LogicalQuery) -> tuple[Expression, ...]:
         for c in query.aggregates
         if c.argument is not None
     ]
-    return (*query.keys, *query.selected, *arguments)
+    conditions = [c.condition for c in query.aggregates if c.condition is not None]
+    return (*query.keys, *query.selected, *arguments, *conditions)

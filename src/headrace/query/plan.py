@@ -25,6 +25,8 @@ class Partial:
     op: Op
     column: str | None = None
     type: str = "bigint"
+    condition: str | None = None
+    """A boolean column: only tuples where it is true take part."""
 
 
 ROWS = Partial("rows")
@@ -107,6 +109,7 @@ class SharedPlan:
         for group in self.groups:
             wanted.update(group.keys, group.axes, [group.value] if group.value else [])
             wanted.update(p.column for p in group.partials if p.column is not None)
+            wanted.update(p.condition for p in group.partials if p.condition is not None)
         wanted -= COMPUTED
         for selector in self.selectors:
             wanted.update(selector.columns)

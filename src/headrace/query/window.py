@@ -64,10 +64,20 @@ class TimeWindow:
         life_start, life_end = life
         if slices_us.size == 0:
             return []
-        ends = self.first_end_after(slices_us)
-        ends = ends[ends > slices_us]
+        low = max(after_us, int(slices_us[0]))
+        high = min(upto_us, int(slices_us[-1]) + self.size_us, life_end)
         overlap = -(-self.size_us // self.slide_us)
-        ends = np.unique(ends[:, None] + self.slide_us * np.arange(overlap, dtype=np.int64))
+        if (high - low) // self.slide_us <= len(slices_us) * overlap:
+            first = low - (low - self.offset_us - self.size_us) % self.slide_us
+            ends = np.arange(first, high + 1, self.slide_us, dtype=np.int64)
+            held = np.searchsorted(slices_us, ends) > np.searchsorted(
+                slices_us, ends - self.size_us
+            )
+            ends = ends[held]
+        else:
+            ends = self.first_end_after(slices_us)
+            ends = ends[ends > slices_us]
+            ends = np.unique(ends[:, None] + self.slide_us * np.arange(overlap, dtype=np.int64))
         starts = ends - self.size_us
         inside = (ends > after_us) & (ends <= min(upto_us, life_end))
         inside &= (ends > life_start) if partial_first else (starts >= life_start)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.errors import InternalError
 from headrace.query.logical import LogicalQuery
@@ -122,6 +122,11 @@ class Registry:
             )
         self._width = len(ordered)
         self._free.clear()
+        moved = {q.position: n for n, q in enumerate(ordered)}
+        self.changelogs[:] = [
+            replace(c, unchanged=sum((c.unchanged >> old & 1) << new for old, new in moved.items()))
+            for c in self.changelogs
+        ]
         return True
 
     def unchanged_between(self, older: Version, newer: Version) -> int:

@@ -233,7 +233,14 @@ def _split(plan: SharedPlan) -> tuple[SharedPlan, SharedPlan | None]:
     groups = [
         g
         for g in plan.groups
-        if not computed({*g.keys, *g.axes, g.value or "", *(p.column or "" for p in g.partials)})
+        if not computed(
+            {
+                *g.keys,
+                *g.axes,
+                g.value or "",
+                *(name or "" for p in g.partials for name in (p.column, p.condition)),
+            }
+        )
     ]
     selectors = [
         s

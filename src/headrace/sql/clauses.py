@@ -66,11 +66,11 @@ def split_clauses(text: str) -> Clauses:
         name = _REFUSED.get(whole.tokens[0].text.lower(), whole.tokens[0].text.upper())
         raise whole.error(f"{name} cannot begin a query", _SHAPE, kind=UnsupportedQuery)
     _refuse_nested(whole)
+    _refuse_anywhere(whole)
     found = _find_clauses(whole)
     if "from" not in found:
         raise whole.error("there is no FROM", _SHAPE)
     stream, alias = _stream_of(found["from"])
-    _refuse_anywhere(whole)
     return Clauses(
         select=tuple(_items(found["select"], "SELECT")),
         stream=stream,
@@ -88,7 +88,7 @@ def _find_clauses(whole: Piece) -> dict[str, Piece]:
     starts: list[tuple[str, int]] = []
     for index, token in whole.outermost():
         name = _CLAUSES.get(token.token_type)
-        if name is None:
+        if name is None or (name == "from" and _word(whole, index - 1) == "distinct"):
             continue
         if starts and _ORDER.index(name) <= _ORDER.index(starts[-1][0]):
             raise whole.part(index).error(f"{token.text.upper()} is out of place", _SHAPE)
@@ -133,10 +133,11 @@ def _refuse_anywhere(whole: Piece) -> None:
                 "OVER (…) is not supported", line=line, column=column, construct="OVER"
             )
         is_plain_name = token.token_type == TokenType.VAR
-        distinct_inside = (
-            word == "distinct" and index > 0 and tokens[index - 1].token_type == (TokenType.L_PAREN)
-        )
-        if word in _REFUSED and not distinct_inside and (not is_plain_name or called):
+        if word == "offset":
+            is_plain_name = _word(whole, index - 2) != "limit"
+        if word == "distinct" and _word(whole, index - 1) != "select":
+            continue
+        if word in _REFUSED and (not is_plain_name or called):
             raise UnsupportedQuery(
                 f"{_REFUSED[word]} is not supported",
                 line=line,
@@ -144,6 +145,13 @@ def _refuse_anywhere(whole: Piece) -> None:
                 construct=word.upper(),
                 choices=(_SHAPE,),
             )
+
+
+def _word(piece: Piece, index: int) -> str:
+    """A token's text when it is a word of the language, not a quoted name."""
+    if index < 0 or piece.tokens[index].token_type == TokenType.IDENTIFIER:
+        return ""
+    return piece.tokens[index].text.lower()
 
 
 def _stream_of(clause: Piece) -> tuple[Piece, str | None]:

@@ -54,9 +54,14 @@ NON_DETERMINISTIC = frozenset(
 ALWAYS_RAISERS = frozenset({"raise_error", "assert_true"})
 
 NEVER_RAISE = frozenset(
-    """upper ucase lower lcase trim ltrim rtrim length char_length character_length substring substr
-    left right concat concat_ws coalesce nvl ifnull nullif isnull isnotnull startswith endswith
-    contains initcap reverse replace translate lpad rpad repeat instr locate ascii
-    year month day dayofmonth dayofweek dayofyear weekofyear quarter hour minute second date_trunc
-    trunc greatest least if case when like ilike rlike regexp_like""".split()
+    """upper ucase lower lcase trim ltrim rtrim length char_length character_length concat concat_ws
+    isnull isnotnull startswith endswith contains initcap reverse replace translate ascii
+    like ilike rlike regexp_like""".split()
 )
+"""Functions of strings: whatever they are given is cast to a string, which never fails."""
+
+NEVER_RAISE_ON_TIMES = frozenset(
+    """year month day dayofmonth day_of_month dayofweek day_of_week dayofyear day_of_year weekofyear
+    week_of_year quarter hour minute second date_trunc timestamp_trunc trunc""".split()
+)
+"""Parts of dates and times: they cannot fail while all columns inside are dates or times."""

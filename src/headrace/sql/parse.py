@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlglot import TokenType, exp
+from sqlglot import Token, TokenType, exp
 
 from headrace.errors import QueryError, UnsupportedQuery, near
 from headrace.query.logical import (
@@ -97,7 +97,8 @@ class _Reader:
             if not is_window_call(target):
                 if target.text.lower() in {"window", "session_window"}:
                     continue
-                if all(target.words != k.words for k in keys):
+                words = self.rewriter.words(target)
+                if all(words != self.rewriter.words(k) for k in keys):
                     keys.append(target)
                 continue
             if self.window is not None:
@@ -114,6 +115,10 @@ class _Reader:
 
     def _group_target(self, piece: Piece) -> Piece:
         """What a GROUP BY item stands for: itself, or the SELECT item it numbers or names."""
+        while piece.tokens[0].token_type == TokenType.L_PAREN and (
+            piece.close_of(0) == len(piece.tokens) - 1 > 1
+        ):
+            piece = piece.part(1, -1)
         if piece.text.isdigit():
             position = int(piece.text)
             if not 1 <= position <= len(self.items):
@@ -152,7 +157,9 @@ class _Reader:
             window_names.add(self.rewriter.window_alias.lower())
         known = aliases | window_names | self.rewriter.qualifiers
         tree = parsed(_readable(piece))
-        names = {c.parts[0].name for c in tree.find_all(exp.Column)} if tree is not None else set()
+        names: set[str] = set()
+        for column in tree.find_all(exp.Column) if tree is not None else ():
+            names |= {part.name for part in column.parts}
         for index, token in enumerate(piece.tokens):
             if token.text not in names or token.token_type == TokenType.STRING:
                 continue
@@ -320,13 +327,23 @@ class _Reader:
                 single_percentage=f.single_percentage,
                 relative_sd=f.relative_sd,
                 ignore_nulls=f.ignore_nulls,
+                condition=self._condition(f),
             )
             for f, body, result in zip(found, bodies, types, strict=True)
         )
 
+    def _condition(self, found: FoundAggregate) -> Expression | None:
+        """FIRST and LAST tell a null inside their FILTER from a tuple outside it."""
+        if found.condition is None or found.function not in (Function.FIRST, Function.LAST):
+            return None
+        sql = self.rewriter.on_stream(Piece(found.condition, tokenize(found.condition)))
+        return self._expression(f"({sql})", "boolean")
+
     def _argument_sql(self, found: FoundAggregate) -> str | None:
         body = found.argument
-        if found.condition is not None:
+        timed = found.function in (Function.FIRST, Function.LAST)
+        plain = timed and body is not None and _NAME.fullmatch(body)
+        if found.condition is not None and not plain:
             body = f"CASE WHEN {found.condition} THEN {'1' if body is None else body} END"
         if body is None:
             return None
@@ -417,16 +434,33 @@ def _item(piece: Piece) -> _Item:
             if index != len(tokens) - 2:
                 raise piece.part(index).error("AS takes one name")
             return _Item(piece.part(0, index), tokens[index + 1].text)
-    ends_value = {
-        TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.VAR, TokenType.IDENTIFIER,
-        TokenType.NUMBER, TokenType.STRING, TokenType.END,
-    }  # fmt: skip
-    if (
-        len(tokens) > 1
-        and tokens[-1].token_type in {TokenType.VAR, TokenType.IDENTIFIER}
-        and tokens[-2].token_type in ends_value
-        and not (len(tokens) > 2 and tokens[-3].token_type == TokenType.INTERVAL)
-        and tokens[-1].text.lower() != "nulls"
-    ):
+    if len(tokens) > 1 and _may_be_alias(tokens[-1]) and _ends_value(tokens[:-1]):
         return _Item(piece.part(0, len(tokens) - 1), tokens[-1].text)
     return _Item(piece, None)
+
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+_NO_ALIAS = {"null", "true", "false", "end", "nulls"}
+_OPERATORS = set(
+    """and or not in is like ilike rlike regexp between case when then else div distinct select
+    interval escape as from collate exists any all some""".split()
+)
+
+
+def _may_be_alias(token: Token) -> bool:
+    if token.token_type == TokenType.IDENTIFIER:
+        return True
+    is_word = _WORD.fullmatch(token.text) and "STRING" not in token.token_type.name
+    return bool(is_word) and token.text.lower() not in _NO_ALIAS
+
+
+def _ends_value(tokens: tuple[Token, ...]) -> bool:
+    """Whether an expression may end here, so that a word after it is its alias."""
+    last = tokens[-1]
+    if len(tokens) > 1 and tokens[-2].token_type == TokenType.INTERVAL:
+        return False
+    if last.token_type in {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.NUMBER}:
+        return True
+    if last.token_type == TokenType.IDENTIFIER or "STRING" in last.token_type.name:
+        return True
+    return bool(_WORD.fullmatch(last.text)) and last.text.lower() not in _OPERATORS

@@ -29,7 +29,7 @@ from headrace.query.predicate import (
 )
 from headrace.query.schema import Column, StreamSchema, decimal_of
 from headrace.sql.analyzer import Analyzer
-from headrace.sql.functions import ALWAYS_RAISERS, NEVER_RAISE
+from headrace.sql.functions import ALWAYS_RAISERS, NEVER_RAISE, NEVER_RAISE_ON_TIMES
 from headrace.sql.text import Piece
 
 _FLIPPED = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
@@ -64,7 +64,7 @@ def split_conjuncts(where: Piece) -> list[Piece]:
                 cases += 1
             case TokenType.END:
                 cases -= 1
-            case TokenType.BETWEEN:
+            case TokenType.BETWEEN if cases == 0:
                 betweens += 1
             case TokenType.OR if cases == 0:
                 return [where]
@@ -90,7 +90,8 @@ def may_raise(tree: exp.Expression | None, stream: StreamSchema, *, ansi: bool) 
             continue
         if isinstance(node, exp.Func) and not isinstance(node, exp.And | exp.Or):
             words = {name} if name else {n.lower() for n in type(node).sql_names()}
-            if not words & NEVER_RAISE:
+            timed = words & NEVER_RAISE_ON_TIMES and _only_times(node, stream)
+            if not words & NEVER_RAISE and not timed:
                 return True
         elif isinstance(node, exp.Predicate | exp.Binary) and not isinstance(
             node, exp.And | exp.Or | exp.Like | exp.ILike | exp.Is | exp.RegexpLike | exp.Dot
@@ -114,6 +115,11 @@ def _parsed(sql: str) -> exp.Expression | None:
         return None
     where = tree.args.get("where")
     return where.this if where is not None else None
+
+
+def _only_times(node: exp.Expr, stream: StreamSchema) -> bool:
+    columns = [_column(c, stream) for c in node.find_all(exp.Column)]
+    return all(c is not None and c.type in {"date", "timestamp", "timestamp_ntz"} for c in columns)
 
 
 def _same_family(node: exp.Expr, stream: StreamSchema) -> bool:

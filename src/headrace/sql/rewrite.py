@@ -44,12 +44,37 @@ class Rewriter:
             for found in find_aggregates(piece)
         ]
         for key, name in zip(self.keys, self.key_names, strict=True):
-            edits += _free_of(edits, ((a, b, quoted(name)) for a, b in piece.find(key.words)))
+            found_at = self._find(piece, self.words(key))
+            edits += _free_of(edits, ((a, b, quoted(name)) for a, b in found_at))
         edits += _free_of(edits, self._window_edits(piece))
         if with_aliases:
             edits += _free_of(edits, self._alias_edits(piece))
         edits += _free_of(edits, self._qualifiers(piece))
         return piece.edited(edits)
+
+    def words(self, piece: Piece) -> tuple[str, ...]:
+        """The words of a piece without the stream's name before its columns."""
+        dropped = {i for start, stop, _ in self._qualifiers(piece) for i in range(start, stop)}
+        return tuple(w for i, w in enumerate(piece.words) if i not in dropped)
+
+    def _find(self, piece: Piece, words: tuple[str, ...]) -> list[tuple[int, int]]:
+        """Where a run of words stands, whether its names are qualified or not."""
+        qualifiers = {start: stop for start, stop, _ in self._qualifiers(piece)}
+        places: list[tuple[int, int]] = []
+        index = 0
+        while index < len(piece.tokens):
+            stop = qualifiers.get(index, index) + 1
+            places.append((index, stop))
+            index = stop
+        own = [piece.words[stop - 1] for _, stop in places]
+        found, at = [], 0
+        while at + len(words) <= len(own):
+            if tuple(own[at : at + len(words)]) == words:
+                found.append((places[at][0], places[at + len(words) - 1][1]))
+                at += len(words)
+            else:
+                at += 1
+        return found
 
     def note(self, piece: Piece) -> None:
         """Remember the aggregates of a piece; the same call is computed once."""

@@ -50,8 +50,7 @@ class Piece:
     def words(self) -> tuple[str, ...]:
         """Token texts for comparing pieces: names and keywords fold case, strings do not."""
         return tuple(
-            f"'{t.text}'" if t.token_type == TokenType.STRING else t.text.lower()
-            for t in self.tokens
+            f"'{t.text}'" if "STRING" in t.token_type.name else t.text.lower() for t in self.tokens
         )
 
     @property

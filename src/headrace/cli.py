@@ -1,0 +1,41 @@
+"""The command line: `headrace demo`, `headrace version`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="headrace",
+    help="Many ad-hoc windowed SQL queries over the same live streams, inside one Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+# Commands import what they run when they run: `headrace version` must not wait for PySpark.
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float, typer.Option(min=1, help="How long it runs once it is up.")] = 30,
+    rate: Annotated[float, typer.Option(min=1, help="Events per second, both streams.")] = 20_000,
+    queries: Annotated[int, typer.Option(min=1, help="How many run at a time, about.")] = 24,
+) -> None:
+    """Gaming streams, queries that come and go, and how they share the work, live."""
+    from headrace.demo import run
+
+    raise typer.Exit(run(seconds, rate, queries))
+
+
+@app.command()
+def version() -> None:
+    """The version of this package."""
+    from headrace import __version__
+
+    typer.echo(__version__)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,205 @@
+"""kernels/answers.py: what many queries are told together equals what each would say alone."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headrace.kernels.answers import Failure, answer, combined, shape_of
+from headrace.query.logical import LogicalQuery
+from headrace.query.predicate import Predicate
+from headrace.query.window import Span, TimeWindow
+from headrace.registry.changelog import ActiveQuery
+
+from .events import CALLS, MORE_CALLS, random_events
+from .naive import discrete
+from .purchases import (
+    SETTING,
+    Row,
+    active,
+    alone,
+    asked_of,
+    blocks_of,
+    planned,
+    random_purchases,
+    told,
+)
+from .shared import all_due, compiled, group_of, obvious, random_predicate
+from .shared import blocks_of as cells_of
+from .shared import told as answered
+
+SHAPES = [
+    "SELECT gem_pack, COUNT(*), SUM(price), AVG(amount) FROM purchases {where} "
+    "GROUP BY window(time, '{window}), gem_pack",
+    "SELECT MIN(gem_pack), MAX(day), COUNT(paid), SUM(amount) FROM purchases {where} "
+    "GROUP BY window(time, '{window})",
+    "SELECT user_id, paid, FIRST(price), LAST(gem_pack) IGNORE NULLS, AVG(price) FROM purchases "
+    "{where} GROUP BY user_id, window(time, '{window}), paid",
+    "SELECT gem_pack, COUNT(DISTINCT user_id), percentile_approx(price, 0.5), "
+    "percentile_approx(amount, array(0.25, 1.0)) FROM purchases {where} "
+    "GROUP BY window(time, '{window}), gem_pack",
+    "SELECT COUNT(DISTINCT gem_pack), COUNT(*), percentile_approx(day, 0.9) FROM purchases {where} "
+    "GROUP BY window(time, '{window})",
+    "SELECT percentile_approx(total, array(0.5, 0.9)), MIN(total), SUM(total), COUNT(DISTINCT "
+    "total) FROM purchases {where} GROUP BY window(time, '{window})",
+    "SELECT approx_count_distinct(user_id), approx_count_distinct(day, 0.2), gem_pack "
+    "FROM purchases {where} GROUP BY window(time, '{window}), gem_pack",
+    "SELECT stddev_pop(weight), variance(weight), MIN(weight), MAX(time) FROM purchases {where} "
+    "GROUP BY window(time, '{window})",
+]
+WHERES = [
+    "",
+    "WHERE price > 3",
+    "WHERE price BETWEEN 2 AND 8",
+    "WHERE price <= 6 AND paid",
+    "WHERE gem_pack IN ('a', 'ä')",
+    "WHERE price > 3 OR price IS NULL",
+    "WHERE price > 100",
+]
+SPANS = ["10 microseconds'", "20 microseconds', '10 microseconds'", "15 microseconds'"]
+
+
+def random_queries(rng: random.Random, count: int) -> list[ActiveQuery]:
+    texts = [
+        rng.choice(SHAPES).format(where=rng.choice(WHERES), window=rng.choice(SPANS))
+        for _ in range(count)
+    ]
+    return active(texts)
+
+
+def windows_of(query: LogicalQuery, high: int = 80) -> list[Span]:
+    window = query.time_window
+    return [(s, s + window.size_us) for s in range(-20, high) if s % window.slide_us == 0]
+
+
+def due_of(queries: list[ActiveQuery]) -> list[tuple[Span, list[Any]]]:
+    due: dict[Span, list[Any]] = {}
+    for query in queries:
+        for span in windows_of(query.logical):
+            due.setdefault(span, []).append(asked_of(query))
+    return sorted(due.items())
+
+
+def obvious_rows(queries: list[ActiveQuery], rows: list[Row]) -> dict[tuple[Any, ...], Any]:
+    out = {}
+    for query in queries:
+        for start, end in windows_of(query.logical):
+            inside = [r for r in rows if start <= discrete(r["time"]) < end]
+            for key, values in alone(query.logical, inside).items():
+                out[(int(query.uid), start, end, key)] = values
+    return out
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_many_queries_are_told_what_each_would_say_alone(seed: int) -> None:
+    rng = random.Random(seed)
+    queries = random_queries(rng, rng.randint(1, 8))
+    batches = [random_purchases(rng, rng.choice([5, 60])) for _ in range(3)]
+    found = told(answer(blocks_of(planned(queries), batches), due_of(queries), SETTING), queries)
+    wanted = obvious_rows(queries, [r for b in batches for r in b])
+    assert found.keys() == wanted.keys()
+    for place, values in wanted.items():
+        for one, other in zip(found[place], values, strict=True):
+            same = one == (pytest.approx(other) if isinstance(other, float) else other)
+            assert same, (place, found[place], values)
+
+
+def test_a_query_whose_values_are_all_null_still_answers() -> None:
+    queries = active(
+        [
+            "SELECT COUNT(DISTINCT user_id), percentile_approx(price, 0.5), "
+            "percentile_approx(price, array(0.5)), COUNT(*), MIN(gem_pack) FROM purchases "
+            "GROUP BY window(time, '100 microseconds')"
+        ]
+    )
+    rows = [r | {"user_id": None, "price": None, "gem_pack": None}
+            for r in random_purchases(random.Random(1), 5)]  # fmt: skip
+    found = told(
+        answer(blocks_of(planned(queries), [rows]), [((0, 100), [asked_of(queries[0])])], SETTING),
+        queries,
+    )
+    assert list(found.values()) == [(0, None, None, 5, None)]
+
+
+def test_a_query_without_values_answers_beside_one_that_has_some() -> None:
+    text = "SELECT percentile_approx(total, array(0.5)){} FROM purchases WHERE price {} " + (
+        "GROUP BY window(time, '100 microseconds')"
+    )
+    queries = active([text.format("", "= 1"), text.format(", COUNT(*)", "= 2")])
+    rows = [
+        r | {"price": price, "total": None if price == 1 else Decimal("7.00")}
+        for price, r in zip([1, 2], random_purchases(random.Random(1), 2), strict=True)
+    ]
+    due = [((0, 100), [asked_of(q) for q in queries])]
+    found = told(answer(blocks_of(planned(queries), [rows]), due, SETTING), queries)
+    assert sorted(found.items()) == [
+        ((3, 0, 100, ()), (None,)),
+        ((13, 0, 100, ()), ([Decimal("7.00")], 1)),
+    ]
+
+
+def test_a_sum_that_overflows_fails_its_query_and_no_other() -> None:
+    text = "SELECT SUM(user_id) FROM purchases WHERE price {} GROUP BY window(time, '1 second')"
+    queries = active([text.format("> 5"), text.format("<= 5"), text.format("= 0")])
+    rows = [
+        r | {"user_id": 2**62 if price > 5 else price, "price": price}
+        for price, r in enumerate(random_purchases(random.Random(2), 9))
+    ]
+    due = [((0, 1_000_000), [asked_of(q) for q in queries])]
+    results = list(answer(blocks_of(planned(queries), [rows]), due, SETTING))
+    failures = [r for r in results if isinstance(r, Failure)]
+    assert [(f.uid, "bigint" in f.reason) for f in failures] == [(int(queries[0].uid), True)]
+    rest = told([r for r in results if not isinstance(r, Failure)], queries)
+    assert {place[0]: v for place, v in rest.items()} == {
+        int(queries[1].uid): (15,),
+        int(queries[2].uid): (0,),
+    }
+
+
+def test_queries_of_one_shape_are_finished_in_one_table() -> None:
+    texts = [SHAPES[0].format(where=w, window=SPANS[0]) for w in WHERES[:3]]
+    queries = active(texts)
+    assert len({shape_of(q.logical) for q in queries}) == 1
+    blocks = blocks_of(planned(queries), [random_purchases(random.Random(3), 40, high=10)])
+    (result,) = answer(blocks, [((0, 10), [asked_of(q) for q in queries])], SETTING)
+    assert set(result.table.column("_q").to_pylist()) == {int(q.uid) for q in queries}
+    assert result.table.schema.field("k0").type == pa.string()
+    assert result.table.schema.field("a2").type == pa.decimal128(14, 6)
+
+
+# -- blocks that were made under different plans --------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_answers_over_several_plans_meet_in_the_queries_they_share(seed: int) -> None:
+    #   batch 1, plan A: queries 1 2 3        batch 2, plan B: queries 2 3 4
+    #   batch 3, plan C: query 3 alone, with fewer partial results than before
+    rng = random.Random(seed)
+    where: dict[int, Predicate] = {u: random_predicate(rng, axes=("p", "q")) for u in range(1, 5)}
+    window = TimeWindow(20, 10)
+    plans = [
+        ([1, 2, 3], MORE_CALLS, "cells"),
+        ([2, 3, 4], MORE_CALLS, rng.choice(["cells", "vectors"])),
+        ([3], CALLS, "cells"),
+    ]
+    blocks, seen = [], []
+    for uids, calls, kind in plans:
+        group = group_of([(u, where[u], window) for u in uids], calls, representation=kind)
+        events = random_events(rng, rng.choice([8, 300]))
+        blocks += cells_of(compiled(group), [events])
+        seen.append((uids, events.rows))
+    everyone = group_of([(u, where[u], window) for u in where], CALLS).members
+    wanted: dict[Any, Any] = {}
+    for uid, member in zip(where, everyone, strict=True):
+        rows = [r for uids, some in seen if uid in uids for r in some]
+        wanted |= obvious(rows, [member], all_due([member]), CALLS)
+    assert answered(combined(blocks, all_due(everyone)), CALLS) == wanted
+
+
+def test_nothing_ingested_is_nothing_told() -> None:
+    queries = random_queries(random.Random(1), 3)
+    assert list(answer({}, due_of(queries), SETTING)) == []

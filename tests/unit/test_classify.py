@@ -1,0 +1,210 @@
+"""kernels/classify.py: a class is a query-set, found by one look-up per axis."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import random
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headrace.kernels.classify import NOBODY, ClassSpace, class_space, matching
+from headrace.query.plan import Group, Member, axis_of, derived_name
+from headrace.query.predicate import (
+    Always,
+    And,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    Ranges,
+    Truth,
+    leaves,
+)
+
+from .naive import discrete, truth
+
+DAY0 = dt.date(1970, 1, 1)
+LIKES = derived_name("word LIKE 'a%'")
+# Arrow type, values in it, the same values in their discrete order, cuts to compare with.
+COLUMNS: dict[str, tuple[pa.DataType, list[Any], list[Any]]] = {
+    "number": (pa.int32(), list(range(-4, 5)), list(range(-3, 5))),
+    "far": (pa.int64(), [-(2**62), -1, 0, 5, 2**40, 2**63 - 1], [-(2**40), 0, 6, 2**63 - 1]),
+    "money": (
+        pa.decimal128(10, 2),
+        [Decimal(n) / 4 for n in range(-4, 5)],
+        list(range(-90, 99, 25)),
+    ),
+    "ratio": (
+        pa.float64(),
+        [-math.inf, -1.5, -0.0, 0.0, 0.5, 2.0, math.inf, math.nan],
+        [-1.5, 0.0, math.nextafter(0.0, 1), 0.5, math.inf],
+    ),
+    "word": (pa.string(), ["", "a", "aa", "b", "z", "é"], [b"a", b"a\x00", b"b", "é".encode()]),
+    "flag": (pa.bool_(), [False, True], [0, 1]),
+    "day": (pa.date32(), [DAY0 + dt.timedelta(n) for n in range(-3, 4)], [-2, 0, 3]),
+    LIKES: (pa.bool_(), [False, True], []),
+}
+
+
+def atom(rng: random.Random, names: list[str]) -> Predicate:
+    name = rng.choice(names)
+    if name == LIKES:
+        return Truth("word LIKE 'a%'")
+    cuts = COLUMNS[name][2]
+    if rng.random() < 0.2:
+        return IsNull(name)
+    bounds = [None, *cuts]
+    some = [(rng.choice(bounds), rng.choice(bounds)) for _ in range(rng.randrange(3))]
+    return Ranges(name, tuple(some))
+
+
+def tree(rng: random.Random, names: list[str], depth: int) -> Predicate:
+    if depth == 0:
+        return Always() if rng.random() < 0.05 else atom(rng, names)
+    match rng.randrange(4):
+        case 0:
+            return Not(tree(rng, names, depth - 1))
+        case 1:
+            return And(tuple(tree(rng, names, depth - 1) for _ in range(rng.randrange(4))))
+        case 2:
+            return Or(tuple(tree(rng, names, depth - 1) for _ in range(rng.randrange(4))))
+        case _:
+            return atom(rng, names)
+
+
+def table(
+    rng: random.Random, names: list[str], rows: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Columns in different guises (chunked, sliced, dictionary), and the same as plain rows."""
+    columns: dict[str, Any] = {}
+    plain: list[dict[str, Any]] = [{} for _ in range(rows)]
+    for name in names:
+        kind, values, _ = COLUMNS[name]
+        nulls = rng.random() < 0.7
+        picked = [rng.choice([*values, None] if nulls else values) for _ in range(rows)]
+        array = pa.array([values[0], *picked], kind).slice(1)
+        if kind == pa.string() and rng.random() < 0.5:
+            array = array.dictionary_encode()
+        if rng.random() < 0.3:
+            array = pa.chunked_array([array.slice(0, rows // 2), array.slice(rows // 2)])
+        columns[name] = array
+        for row, value in zip(plain, picked, strict=True):
+            row[name] = None if value is None else discrete(value)
+    return columns, plain
+
+
+def compiled(predicates: list[Predicate]) -> ClassSpace:
+    members = tuple(Member(n, n, p) for n, p in enumerate(predicates))  # type: ignore[arg-type]
+    axes = sorted({axis_of(leaf) for p in predicates for leaf in leaves(p)})
+    return class_space(Group(0, (), None, (), members, tuple(axes), ()))
+
+
+@pytest.mark.parametrize("seed", range(70))
+def test_a_class_is_the_set_of_queries_that_keep_the_tuple(seed: int) -> None:
+    rng = random.Random(seed)
+    names = rng.sample(list(COLUMNS), rng.randint(1, 4))
+    predicates = [tree(rng, names, rng.randrange(4)) for _ in range(rng.randint(1, 6))]
+    columns, rows = table(rng, names, rng.choice([1, 10, 60]))
+    space = compiled(predicates)
+    classes = space.classify(columns, len(rows))
+    for row, number in zip(rows, classes.tolist(), strict=True):
+        expected = [truth(p, row) is True for p in predicates]
+        found = [False] * len(predicates) if number == NOBODY else list(space.query_sets[number])
+        assert found == expected, (row, predicates)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_matching_keeps_the_rows_where_a_predicate_is_true(seed: int) -> None:
+    rng = random.Random(1000 + seed)
+    names = rng.sample(list(COLUMNS), rng.randint(1, 3))
+    predicate = tree(rng, names, 3)
+    columns, rows = table(rng, names, 50)
+    expected = [truth(predicate, row) is True for row in rows]
+    assert matching(predicate, columns, len(rows)).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_on_one_axis_classes_keep_the_order_of_the_column_with_null_last(seed: int) -> None:
+    rng = random.Random(2000 + seed)
+    name = rng.choice([n for n in COLUMNS if n != LIKES])
+    space = compiled([tree(rng, [name], 2) for _ in range(5)])
+    kind, values, _ = COLUMNS[name]
+    ordered = pa.array([*values, None], kind)
+    classes = [c for c in space.classify({name: ordered}, len(ordered)).tolist() if c != NOBODY]
+    assert space.ordered
+    assert classes == sorted(classes)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_there_is_no_class_that_nobody_wants_and_none_twice(seed: int) -> None:
+    rng = random.Random(3000 + seed)
+    space = compiled([tree(rng, ["number", "ratio", "flag"], 2) for _ in range(4)])
+    assert space.query_sets.any(axis=1).all()
+    if not space.ordered:
+        assert len({tuple(s) for s in space.query_sets.tolist()}) == space.classes
+    else:
+        neighbours = zip(space.query_sets[:-1], space.query_sets[1:], strict=True)
+        assert all((a != b).any() or NOBODY in space.table for a, b in neighbours)
+
+
+def test_k_constants_on_one_column_make_at_most_two_k_and_one_classes() -> None:
+    #          3     5 6         9
+    #  --------|-----|-|---------|-------
+    #     0      1    2     3       4        x > 3, x = 5, x >= 9 …
+    predicates: list[Predicate] = [
+        Ranges("number", ((4, None),)),
+        Ranges("number", ((5, 6),)),
+        Ranges("number", ((9, None),)),
+        Always(),
+    ]
+    space = compiled(predicates)
+    values = pa.array([3, 4, 5, 6, 8, 9, None])
+    assert space.classify({"number": values}, 7).tolist() == [0, 1, 2, 3, 3, 4, 5]
+    assert space.query_sets.tolist() == [
+        [False, False, False, True],
+        [True, False, False, True],
+        [True, True, False, True],
+        [True, False, False, True],
+        [True, False, True, True],
+        [False, False, False, True],
+    ]
+
+
+def test_queries_without_a_predicate_share_one_class_and_read_no_column() -> None:
+    space = compiled([Always(), Always()])
+    assert space.axes == ()
+    assert space.classify({}, 3).tolist() == [0, 0, 0]
+    assert space.query_sets.tolist() == [[True, True]]
+
+
+def test_a_predicate_that_is_never_true_leaves_every_tuple_to_nobody() -> None:
+    space = compiled([Or(()), Ranges("number", ())])
+    assert space.classes == 0
+    assert space.classify({"number": pa.array([1, None])}, 2).tolist() == [NOBODY, NOBODY]
+
+
+@pytest.mark.parametrize("rows", [1, 5, 70_000])
+def test_the_look_up_table_and_the_binary_search_agree(rows: int) -> None:
+    space = compiled([Ranges("number", ((n, n + 2),)) for n in range(-50, 50, 7)])
+    data = np.random.default_rng(rows).integers(-60, 60, rows)
+    near = space.classify({"number": pa.array(data)}, rows)
+    # One far value forces the binary search.
+    far = space.classify({"number": pa.array(np.append(data, 2**40))}, rows + 1)
+    assert near.tolist() == far[:-1].tolist()
+
+
+def test_strings_are_compared_as_bytes_to_the_last_one() -> None:
+    equal = Ranges("word", ((b"a", b"a\x00"),))
+    words = pa.array(["a", "a\x00", "", "\x00", "b"])
+    assert matching(equal, {"word": words}, 5).tolist() == [True, False, False, False, False]
+
+
+def test_an_empty_table_has_no_classes() -> None:
+    space = compiled([Ranges("word", ((b"a", None),)), IsNull("number")])
+    empty = {"word": pa.array([], pa.string()), "number": pa.array([], pa.int64())}
+    assert space.classify(empty, 0).tolist() == []
