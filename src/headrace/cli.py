@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Annotated
 
 import typer
@@ -26,7 +27,9 @@ def demo(
     """Gaming streams, queries that come and go, and how they share the work, live."""
     from headrace.demo import run
 
-    raise typer.Exit(run(seconds, rate, queries))
+    code = run(seconds, rate, queries)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left that could be interrupted
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -10,11 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from headrace.demo import words
 from headrace.demo.show import Show
@@ -24,7 +26,7 @@ _REDRAW_S = 0.25
 _GRACE_S = 10.0
 """A cold first batch can take longer than anybody waits after Ctrl-C."""
 _LOG_LINES = 15
-_DOCS = "How it works: docs/architecture.md. A first session of your own: examples/quickstart.py."
+_READ_ON = "How it works: docs/architecture.md. Your own first session: examples/quickstart.py"
 
 
 @dataclass(slots=True)
@@ -36,19 +38,23 @@ class _Interrupts:
 
 def run(seconds: float, rate: float, queries: int) -> int:
     """Run the demo; returns the exit code."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal that has no "–" shows "?"
+        sys.stdout.reconfigure(errors="replace")
     console = Console()
     show = Show(seconds, rate, queries)
     with _counted_interrupts() as interrupts, _own_words_to(show.log_file):
-        show.start()
-        ended_in_time = _watch(show, console, interrupts)
-        if show.error is not None and not interrupts.count:
-            _print_failure(show, console)
-            return 1
-        if interrupts.count:
-            when = f"after {show.ran_s:.0f} s" if show.ran_s else "while it was starting"
-            console.print(f"Stopped by you {when}.", highlight=False)
-        _print_summary(show, console)
-        show.tidy()
+        try:
+            show.start()
+            ended_in_time = _watch(show, console, interrupts)
+            if show.error is not None and not interrupts.count:
+                _print_failure(show, console)
+                return 1
+            if interrupts.count:
+                when = f"after {show.ran_s:.0f} s" if show.ran_s else "while it was starting"
+                console.print(f"Stopped by you {when}.", highlight=False)
+            _print_summary(show, console)
+        finally:
+            show.tidy()
         if not ended_in_time:
             _leave_at_once()
     return 0
@@ -108,10 +114,12 @@ def _leave_at_once() -> None:
 
 
 def _print_failure(show: Show, console: Console) -> None:
-    console.print(f"[red]The demo failed:[/red] {show.error}", highlight=False)
-    if show.log_file.exists():
-        lines = show.log_file.read_text(errors="replace").splitlines()[-_LOG_LINES:]
-        console.print(f"The last lines of {show.log_file}:", highlight=False)
+    console.print(Text("The demo failed: ", "red"), Text(str(show.error)), sep="")
+    if "JAVA_GATEWAY_EXITED" in str(show.error):
+        console.print("Spark did not start. It needs Java 17 or later; `make demo` looks for it.")
+    lines = show.log_file.read_text(errors="replace").splitlines()[-_LOG_LINES:]
+    if lines:
+        console.print("The last lines of Spark's log:")
         for line in lines:
             console.print(f"  {line}", markup=False, highlight=False)
 
@@ -138,5 +146,5 @@ def _print_summary(show: Show, console: Console) -> None:
         table.add_row(label, value)
     console.print(table)
     for failure in figures.failed:
-        console.print(f"[red]failed:[/red] {failure}", highlight=False)
-    console.print(_DOCS, highlight=False)
+        console.print(Text("failed: ", "red"), Text(failure), sep="")
+    console.print(_READ_ON, highlight=False, soft_wrap=True)

@@ -62,10 +62,14 @@ class Show(threading.Thread):
         self._end.set()
 
     @property
+    def is_asked_to_end(self) -> bool:
+        """Whether somebody did not want to wait until its time is over."""
+        return self._end.is_set()
+
+    @property
     def doing(self) -> str:
         """What it is doing now, for the viewer."""
-        asked_to_end = self._end.is_set() and self.phase is not Phase.OVER
-        return "Stopping" if asked_to_end else self.phase.value
+        return "Stopping" if self.is_asked_to_end else self.phase.value
 
     @property
     def log_file(self) -> Path:

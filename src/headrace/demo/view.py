@@ -20,6 +20,8 @@ from headrace.demo.show import Phase, Show
 
 _STILL_EVERY_S = 5.0
 """How often the plain view says that it is still starting."""
+_HEAD, _FIGURES = 3, 8
+"""Lines of the screen, frames included."""
 
 
 class View(Protocol):
@@ -102,18 +104,18 @@ class LiveView:
     def _screen(self, open_s: float) -> RenderableType:
         layout = Layout()
         layout.split_column(
-            Layout(self._head(open_s), name="head", size=3),
+            Layout(self._head(open_s), name="head", size=_HEAD),
             Layout(name="body"),
         )
         figures = self._show.figures()
         if figures is None:
             layout["body"].update(Panel(self._waiting(), border_style="dim"))
             return layout
-        height = self._console.height
-        comings = max(3, min(12, (height - 3 - 9) // 3))
-        answers = max(3, height - 3 - 9 - comings - 2 - 2)
+        left = self._console.height - _HEAD - _FIGURES - 4
+        comings = max(2, min(12, left // 3))
+        answers = max(2, left - comings)
         layout["body"].split_column(
-            Layout(name="figures", size=9),
+            Layout(name="figures", size=_FIGURES),
             Layout(_comings(figures, comings), size=comings + 2),
             Layout(_answers(figures, answers)),
         )
@@ -134,7 +136,8 @@ class LiveView:
             row.add_row(Text("Running", style="bold green"), bar, time)
         else:
             row.add_row(self._spinner, Text(f"{show.doing} …"), f"{open_s:.0f} s")
-        return Panel(row, title="[b]Headrace[/b] demo", subtitle="Ctrl-C ends it")
+        ending = "Ctrl-C again ends it at once" if show.is_asked_to_end else "Ctrl-C ends it"
+        return Panel(row, title="[b]Headrace[/b] demo", subtitle=ending)
 
     def _waiting(self) -> RenderableType:
         return Text(
@@ -148,14 +151,12 @@ class LiveView:
 def _streams(figures: Figures) -> RenderableType:
     rows = [
         ("events/s", words.count(figures.events_per_s)),
-        *((f"  {s.name}", words.count(s.events_per_s)) for s in figures.streams),
         ("events", words.count(figures.events)),
-        *(
-            (f"batch of {s.name}", words.duration(s.batch_ms))
-            for s in figures.streams
-            if s.batch_ms is not None
-        ),
     ]
+    for stream in figures.streams:
+        batch = "–" if stream.batch_ms is None else words.duration(stream.batch_ms)
+        rows.append((f"{stream.name}/s", words.count(stream.events_per_s)))
+        rows.append(("  batch", batch))
     return _figures("Streams", rows)
 
 
@@ -175,23 +176,26 @@ def _sharing(figures: Figures) -> RenderableType:
 
 def _answering(figures: Figures) -> RenderableType:
     return _figures(
-        "Answering",
+        "Latency and results",
         [
             ("deployment", words.usual(figures.deployment)),
             ("  worst", words.worst(figures.deployment)),
-            ("event-time latency", words.usual(figures.event_time)),
+            ("event time", words.usual(figures.event_time)),
             ("  worst", words.worst(figures.event_time)),
             ("result rows", words.count(figures.rows)),
-            ("queries served", str(figures.served)),
-            *([("failed", str(len(figures.failed)))] if figures.failed else []),
+            ("queries served", str(figures.served))
+            if not figures.failed
+            else ("served, failed", f"{figures.served}, {len(figures.failed)}"),
         ],
     )
 
 
 def _figures(title: str, rows: list[tuple[str, str]]) -> RenderableType:
     grid = Table.grid(expand=True, padding=(0, 1))
-    grid.add_column(no_wrap=True, style="dim")
-    grid.add_column(no_wrap=True, justify="right", style="bold")
+    # A narrow terminal may cut the labels, never the figures.
+    widest = max(len(value) for _, value in rows)
+    grid.add_column(no_wrap=True, style="dim", ratio=1, overflow="ellipsis")
+    grid.add_column(no_wrap=True, justify="right", style="bold", min_width=widest)
     for label, value in rows:
         grid.add_row(label, value)
     return Panel(grid, title=title, border_style="cyan")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,13 +20,13 @@ from headrace.spark.messages import Message, as_batch
 from headrace.spark.task_plans import PlanHandle
 
 
-def aggregates_sql(group: Group) -> list[str]:
+def aggregates_sql(group: Group, derived: Mapping[str, str]) -> list[str]:
     """The aggregates Catalyst computes per slice and key, as named columns."""
     columns = ["count(1) AS _rows"]
     for number, partial in enumerate(group.partials):
         if partial.op == "rows" or partial.column is None:
             continue
-        name = quoted(partial.column)
+        name = derived.get(partial.column) or quoted(partial.column)
         columns.append(f"count({name}) AS _n{number}")
         if partial.op in ("sum", "min", "max"):
             columns.append(f"{partial.op}({name}) AS _v{number}")

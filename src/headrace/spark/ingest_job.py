@@ -42,10 +42,10 @@ class Ingest:
         batch.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
         if not self.stream.rows_in_jvm:
             return _collected(self._ranges(batch))
-        if not self.plan.groups and not self.plan.selectors:
-            return [self._progress_only(batch)]
-        if self.plan.lane == "catalyst":
-            return self._catalyst(batch)
+        idle = not self.plan.groups and not self.plan.selectors
+        if idle or self.plan.lane == "catalyst":
+            job = self._scaled(batch)
+            return [job._progress_only(batch)] if idle else job._catalyst(batch)
         return _collected(self._kernel(batch, self.plan, None))
 
     def probe(self, batch: DataFrame, derived: dict[str, str]) -> None:
@@ -112,27 +112,28 @@ class Ingest:
         types = ", ".join(f"{quoted(c.name)} {c.type}" for c in self.stream.schema.columns)
         return batch.mapInArrow(FetchRanges(source, names), f"{types}, {PARTITION} int")
 
+    def _scaled(self, batch: DataFrame) -> Ingest:
+        """A stream without progress may live in any year: its first tuples set the scale."""
+        if self.frame.highest_us is not None or self.frame.max_ahead_us is None:
+            return self
+        first = batch.selectExpr(f"min({self.stream.time_sql})").collect()[0][0]
+        return self if first is None else replace(self, frame=replace(self.frame, highest_us=first))
+
     # -- Catalyst -----------------------------------------------------------------------------
 
     def _catalyst(self, batch: DataFrame) -> list[Message]:
         group = self.plan.groups[0]
         window = group.windows[0]
         assert isinstance(window, TimeWindow)
+        # Every DataFrame call costs the driver an analysis of the whole plan, so there are few.
         observation, observed = self._observed(batch)
-        kept = observed.where(f"{TIME} IS NOT NULL AND NOT _ahead")
+        kept = f"{TIME} IS NOT NULL AND NOT _ahead"
         if self.where_sql is not None:
-            kept = kept.where(self.where_sql)
-        columns = [f"{slice_sql(window, TIME)} AS _slice"]
-        for number, name in enumerate(group.keys):
-            columns.append(f"{self._column(name)} AS _k{number}")
-        inputs = sorted({p.column for p in group.partials if p.column is not None})
-        columns += [f"{self._column(name)} AS {quoted(name)}" for name in inputs]
-        keys = ["_slice", *(f"_k{n}" for n in range(len(group.keys)))]
-        reduced = (
-            kept.selectExpr(*columns)
-            .groupBy(*keys)
-            .agg(*[sf.expr(a) for a in aggregates_sql(group)])
-        )
+            kept += f" AND ({self.where_sql})"
+        keys = [sf.expr(slice_sql(window, TIME)).alias("_slice")]
+        keys += [sf.expr(self._column(n)).alias(f"_k{i}") for i, n in enumerate(group.keys)]
+        asked = [sf.expr(a) for a in aggregates_sql(group, self.plan.derived)]
+        reduced = observed.where(kept).groupBy(*keys).agg(*asked)
         written = reduced.mapInArrow(WriteSections(self.handle, self.frame), SCHEMA)
         messages = _collected(written)
         return [*messages, _observed_info(observation.get)]
@@ -140,21 +141,21 @@ class Ingest:
     def _column(self, name: str) -> str:
         return self.plan.derived.get(name) or quoted(name)
 
-    def _bound_sql(self) -> str:
-        """Whether a tuple is from the far future, as a SQL condition."""
+    def _timed(self, batch: DataFrame) -> DataFrame:
+        """The batch with its event time and whether that is from the far future."""
+        time = self.stream.time_sql
+        return batch.selectExpr("*", f"{time} AS {TIME}", f"{self._ahead_sql(time)} AS _ahead")
+
+    def _ahead_sql(self, time: str) -> str:
         frame = self.frame
         if frame.max_ahead_us is None or frame.highest_us is None:
-            # The first batch sets the scale; without a bound nothing is ahead.
             return "false"
         bound = max(frame.now_us, frame.highest_us) + frame.max_ahead_us
-        return f"coalesce({TIME} > {bound}L, false)"
+        return f"coalesce({time} > {bound}L, false)"
 
     def _observed(self, batch: DataFrame) -> tuple[Observation, DataFrame]:
         observation = Observation()
-        timed = batch.withColumn(TIME, sf.expr(self.stream.time_sql)).withColumn(
-            "_ahead", sf.expr(self._bound_sql())
-        )
-        return observation, timed.observe(
+        return observation, self._timed(batch).observe(
             observation,
             sf.count(sf.lit(1)).alias("tuples"),
             sf.count(TIME).alias("timed"),
@@ -167,11 +168,9 @@ class Ingest:
         partition = (
             f"CAST({quoted(self.stream.partition)} AS STRING)" if self.stream.partition else "'0'"
         )
-        timed = batch.withColumn(TIME, sf.expr(self.stream.time_sql)).withColumn(
-            "_ahead", sf.expr(self._bound_sql())
-        )
         rows = (
-            timed.groupBy(sf.expr(partition).alias("p"))
+            self._timed(batch)
+            .groupBy(sf.expr(partition).alias("p"))
             .agg(
                 sf.count(sf.lit(1)).alias("tuples"),
                 sf.count(TIME).alias("timed"),
