@@ -19,12 +19,12 @@ from rich.table import Table
 from rich.text import Text
 
 from headrace.demo import words
-from headrace.demo.show import Show
+from headrace.demo.show import Phase, Show
 from headrace.demo.view import view_of
 
 _REDRAW_S = 0.25
 _GRACE_S = 10.0
-"""A cold first batch can take longer than anybody waits after Ctrl-C."""
+"""A cold first batch can take longer than anybody waits for the end."""
 _LOG_LINES = 15
 _READ_ON = "How it works: docs/architecture.md. Your own first session: examples/quickstart.py"
 
@@ -61,13 +61,14 @@ def run(seconds: float, rate: float, queries: int) -> int:
 
 
 def _watch(show: Show, console: Console, interrupts: _Interrupts) -> bool:
-    """Show it until it is over; False when it is not over a while after Ctrl-C."""
+    """Show it until it is over; False when closing takes longer than anybody waits."""
     deadline_s: float | None = None
     with view_of(show, console) as view:
         while show.is_alive():
             now_s = time.monotonic()
-            if interrupts.count and deadline_s is None:
+            if interrupts.count:
                 show.end()
+            if deadline_s is None and (interrupts.count or show.phase is Phase.CLOSING):
                 deadline_s = now_s + _GRACE_S
             if deadline_s is not None and (now_s > deadline_s or interrupts.count > 1):
                 return False

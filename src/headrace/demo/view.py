@@ -228,4 +228,6 @@ def _answers(figures: Figures, rows: int) -> RenderableType:
 
 def view_of(show: Show, console: Console) -> View:
     """The live view on a terminal, the plain one elsewhere."""
-    return LiveView(show, console) if console.is_terminal else PlainView(show, console)
+    # Not `is_terminal`: settings such as FORCE_COLOR make a pipe look like one.
+    can_redraw = console.file.isatty() and not console.is_dumb_terminal
+    return LiveView(show, console) if can_redraw else PlainView(show, console)

@@ -7,7 +7,8 @@ query is a few rows of an array.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,9 @@ from headrace.query.arrow import arrow_type
 from headrace.query.logical import AggregateCall, Function, LogicalQuery
 from headrace.query.needs import Need, needs_of
 from headrace.query.window import Span
+
+_EXACT_DIGITS = 15
+"""Decimals of so many digits survive a double."""
 
 Blocks = Mapping[tuple[tuple[str, ...], str | None, int | None], Sequence[Block]]
 """Blocks by what they keep: keys, value column and sketch precision."""
@@ -81,14 +85,40 @@ def answer(
     due: Sequence[tuple[Span, Sequence[Asked]]],
     setting: Setting,
 ) -> Iterator[Result | Failure]:
-    """Results of every due window that holds tuples."""
-    families: dict[tuple[str, ...], list[tuple[Span, list[Asked]]]] = {}
+    """Results of every due window that holds tuples.
+
+    A query's first, partial window is read only from the query's beginning on.
+    """
+    whole: list[tuple[Span, list[Asked]]] = []
     for window, asked in due:
+        early = {
+            a.partial_before_us
+            for a in asked
+            if a.partial_before_us is not None and a.partial_before_us > window[0]
+        }
+        for since in sorted(early):
+            some = [a for a in asked if a.partial_before_us == since]
+            yield from _answer(blocks, [((since, window[1]), some)], setting, window)
+        rest = [a for a in asked if a.partial_before_us not in early]
+        if rest:
+            whole.append((window, rest))
+    yield from _answer(blocks, whole, setting, None)
+
+
+def _answer(
+    blocks: Blocks,
+    due: Sequence[tuple[Span, Sequence[Asked]]],
+    setting: Setting,
+    window: Span | None,
+) -> Iterator[Result | Failure]:
+    """Answer due windows; with ``window``, under that name."""
+    families: dict[tuple[str, ...], list[tuple[Span, list[Asked]]]] = {}
+    for span, asked in due:
         split: dict[tuple[str, ...], list[Asked]] = {}
         for one in asked:
             split.setdefault(one.keys, []).append(one)
         for keys, members in split.items():
-            families.setdefault(keys, []).append((window, members))
+            families.setdefault(keys, []).append((span, members))
     for keys, windows in families.items():
         mains = combined(
             blocks.get((keys, None, None), ()),
@@ -98,7 +128,8 @@ def answer(
         by_window = {w: {a.uid: a for a in asked} for w, asked in windows}
         for main in mains:
             extra = {k: v[main.window] for k, v in values.items() if main.window in v}
-            yield from finish_answer(main, by_window[main.window], extra, setting)
+            whole = replace(main, window=window) if window is not None else main
+            yield from finish_answer(whole, by_window[main.window], extra, setting)
 
 
 def combined(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
@@ -260,12 +291,30 @@ def _finish_value(
     found, total = percentiles(group, values.data, other.rows[rows], size, call.percentages)
     known = total > 0
     if call.single_percentage:
-        return to_arrow(Values(found[:, 0], known, values.dictionary), item)
-    each = to_arrow(Values(found.reshape(-1), None, values.dictionary), item)
+        return _through_double(to_arrow(Values(found[:, 0], known, values.dictionary), item))
+    each = _through_double(to_arrow(Values(found.reshape(-1), None, values.dictionary), item))
     width = len(call.percentages)
     offsets = pa.array(np.arange(size + 1, dtype=np.int32) * width)
     lists = pa.ListArray.from_arrays(offsets, each)
     return lists if known.all() else _masked(lists, known)
+
+
+def _through_double(values: pa.Array) -> pa.Array:
+    """Spark's percentile summary holds doubles: long decimals and integers are rounded by it."""
+    kind = values.type
+    if pa.types.is_decimal(kind) and kind.precision > _EXACT_DIGITS:
+        # Spark turns a double into a decimal by its shortest text.
+        with localcontext() as context:
+            context.prec = 60
+            scale = Decimal(1).scaleb(-kind.scale)
+            rounded = [
+                None if v is None else Decimal(repr(float(v))).quantize(scale, ROUND_HALF_UP)
+                for v in values.to_pylist()
+            ]
+        return pa.array(rounded, type=kind)
+    if pa.types.is_int64(kind):
+        return values.cast(pa.float64(), safe=False).cast(pa.int64(), safe=False)
+    return values
 
 
 def _masked(lists: pa.Array, known: Bools) -> pa.Array:

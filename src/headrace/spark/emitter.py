@@ -31,6 +31,7 @@ class Emitter:
         self.failed: dict[int, str] = {}
         self.staged: dict[int, list[str]] = {}
         self.held_from_us: int | None = None
+        self.fired_sessions = False
         self.compacted: list[dict[str, Any]] = []
         self.late: list[pa.Table] = []
         self.rows = 0

@@ -20,6 +20,7 @@ from headrace.spark.journal import Begin, Journal
 from headrace.spark.messages import Message, SectionRef
 from headrace.spark.plans import PlanBook, PlanEntry
 from headrace.spark.task_sinks import TaskSink
+from headrace.types import BEGINNING
 
 log = logging.getLogger("headrace")
 
@@ -61,12 +62,15 @@ class FireJob:
                 self.emitted_upto_us,
                 self.watermark_us,
             )
-        kept = still_needed(self.entry.queries, sections, self.plans.plans, self.watermark_us, None)
+        kept = still_needed(
+            self.entry.queries, sections, self.plans.plans, self.watermark_us, BEGINNING
+        )
         units = plan_compaction(
             self.entry.queries, kept, self.plans.plans, self.begin.version, purge=self.purge
         )
         if not firing.is_needed and not units:
             return
+        emitter.fired_sessions = bool(firing.session_lives)
         tasks = 0
         if firing.is_needed:
             cells = sum(r.cells for r in firing.refs)

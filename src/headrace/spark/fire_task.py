@@ -60,7 +60,12 @@ class FireTask:
         high = (number + 1) * KEY_GROUPS // self.tasks
         queries = self.plans[self.version].get().queries
         asked = {
-            uid: Asked(uid, query, tuple(column_name(k) for k in query.keys))
+            uid: Asked(
+                uid,
+                query,
+                tuple(column_name(k) for k in query.keys),
+                self.sinks[uid].partial_before_us if uid in self.sinks else None,
+            )
             for uid, query in queries.items()
         }
         blocks: dict[tuple[tuple[str, ...], str | None, int | None], list[Block]] = {}

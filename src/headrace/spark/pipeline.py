@@ -389,9 +389,9 @@ class Pipeline:
         emitter.deliver()
         self._deliver_late(emitter)
         active = [q for q in self._plans[begin.version].queries if int(q.uid) not in emitter.failed]
-        kept = still_needed(
-            active, sections, self._plans.plans, progress.watermark_us, emitter.held_from_us
-        )
+        # Only a firing of sessions tells which are still open; without one all pieces stay.
+        held_from = emitter.held_from_us if emitter.fired_sessions else BEGINNING
+        kept = still_needed(active, sections, self._plans.plans, progress.watermark_us, held_from)
         self._state = replace(
             state,
             progress=progress,

@@ -97,16 +97,10 @@ def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
     elif function in (Function.FIRST, Function.LAST):
         if len(arguments) == 2:
             ignore_nulls = arguments[1].text.lower() == "true"
-        after = [t.text.lower() for t in piece.tokens[stop : stop + 2]]
-        if len(after) == 2 and after[1] == "nulls" and after[0] in {"ignore", "respect"}:
-            ignore_nulls = after[0] == "ignore"
-            stop += 2
-        elif after and after[0] in {"ignore nulls", "respect nulls"}:
-            ignore_nulls = after[0] == "ignore nulls"
-            stop += 1
     elif len(arguments) > 1:
         raise call.error(f"{name} takes one argument", kind=UnsupportedQuery)
 
+    stop, nulls = _nulls(piece, stop)
     condition = None
     if stop < len(piece.tokens) and piece.tokens[stop].token_type == TokenType.FILTER:
         end = piece.close_of(stop + 1)
@@ -114,7 +108,10 @@ def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
         if not where.tokens or where.tokens[0].token_type != TokenType.WHERE:
             raise where.error("FILTER takes (WHERE …)")
         condition = where.part(1).text
-        stop = end + 1
+        stop, more = _nulls(piece, end + 1)
+        nulls = nulls or more
+    if nulls is not None:
+        ignore_nulls = nulls == "ignore"
     return FoundAggregate(
         start=start,
         stop=stop,
@@ -127,6 +124,14 @@ def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
         relative_sd=relative_sd,
         ignore_nulls=ignore_nulls,
     )
+
+
+def _nulls(piece: Piece, at: int) -> tuple[int, str | None]:
+    """IGNORE NULLS or RESPECT NULLS at a position: where it ends, and its first word."""
+    words = " ".join(t.text.lower() for t in piece.tokens[at : at + 2]).split()
+    if len(words) < 2 or words[0] not in {"ignore", "respect"} or words[1] != "nulls":
+        return at, None
+    return at + (1 if " " in piece.tokens[at].text else 2), words[0]
 
 
 def _percentages(argument: Piece) -> tuple[tuple[float, ...], bool]:
