@@ -136,7 +136,7 @@ def test_what_is_not_a_stream_is_refused(spark: SparkSession, files: Files) -> N
     session = hr.Session(spark)
     with pytest.raises(hr.QueryError, match="not a stream"):
         session.stream("s", spark.range(3), event_time="id")
-    with pytest.raises(hr.QueryError, match="no column 'tim'.*did you mean 'time'"):
+    with pytest.raises(hr.QueryError, match=r"no column 'tim'.*did you mean 'time'"):
         session.stream("s", files.frame, event_time="tim")
     with pytest.raises(hr.QueryError, match="'v' is a bigint"):
         session.stream("s", files.frame, event_time="v")

@@ -107,7 +107,7 @@ def test_names_are_unique_among_running_queries(
         session.sql(COUNT, name="mine")
         with pytest.raises(hr.QueryError, match="active query named 'mine'"):
             session.sql(COUNT, name="mine")
-        with pytest.raises(hr.QueryError, match="query 'typo'.*no stream 't'.*known: s"):
+        with pytest.raises(hr.QueryError, match=r"query .typo.*no stream .t.*known: s"):
             session.sql("SELECT * FROM t", name="typo")
 
 

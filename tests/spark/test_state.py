@@ -27,7 +27,8 @@ def test_deleting_a_thousand_queries_gives_back_all_they_took(spark: SparkSessio
     with hr.Session(spark) as session:
         session.stream("s", stream, event_time="time")
         keeper = session.sql(
-            "SELECT window.start AS start, COUNT(*) AS n FROM s GROUP BY window(time, '600 seconds')"
+            "SELECT window.start AS start, COUNT(*) AS n FROM s "
+            "GROUP BY window(time, '600 seconds')"
         )
         session.start()
         stream.push(rows(range(10)))

@@ -132,7 +132,11 @@ def merge_cells(blocks: list[Cells], starts: Ints | None = None) -> Cells:
         column_of.append(column)
         key_of.append(code[key])
     rows = [b.rows for b in blocks]
-    states = [concat([b.states[i] for b in blocks], rows) for i in range(len(blocks[0].states))]
+    # Queries that met in different groups may have left different partials beside the ones all
+    # of them need; only what every block has can be asked for.
+    held = [{s.partial: s for s in b.states} for b in blocks]
+    common = [s.partial for s in blocks[0].states if all(s.partial in h for h in held)]
+    states = [concat([h[partial] for h in held], rows) for partial in common]
     return reduce_cells(
         (np.concatenate(slice_of), starts),
         (np.concatenate(column_of), blocks[0].columns),

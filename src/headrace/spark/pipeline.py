@@ -199,12 +199,15 @@ class Pipeline:
         self.tick()
 
     def close(self) -> None:
-        """Stop between batches: never while a callback is in Python."""
+        """Stop after the running batch; its successor, if Spark is that quick, is turned away.
+
+        Spark is stopped outside the lock: it waits for a callback that may wait for the lock.
+        """
         with self._lock:
             self.closed = True
             streaming, self._streaming = self._streaming, None
-            if streaming is not None:
-                streaming.stop()
+        if streaming is not None:
+            streaming.stop()
         for query in self._queries.values():
             query.wake()
         self._plans.keep(set())
@@ -322,6 +325,9 @@ class Pipeline:
     def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
         """Spark's callback for every micro-batch."""
         with self._lock:
+            if self.closed:
+                # Returning would let Spark commit a batch that never ran.
+                raise ExecutionError(f"stream {self.name!r} is closing; batch {batch_id} is left")
             if batch_id <= self._state.batch_id:
                 return
             started = time.monotonic()

@@ -6,9 +6,9 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from headrace.errors import ExecutionError, QueryError
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
 from headrace.query.window import Span
+from headrace.spark.metrics import Counters
 from headrace.spark.sinks import Sink
 from headrace.types import BEGINNING, QueryUid, Status, to_datetime
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class QueryMetrics:
+class QueryMetrics(Counters):
     """Counters of one query; readable as attributes and as a mapping."""
 
     rows: int
@@ -33,13 +34,6 @@ class QueryMetrics:
     deployment_latency_ms: float | None
     event_time_latency_ms: float | None
     checksum: float
-
-    def keys(self) -> Iterator[str]:
-        """Names of the counters."""
-        return iter(asdict(self))
-
-    def __getitem__(self, name: str) -> Any:
-        return asdict(self)[name]
 
 
 class Query:
