@@ -1,0 +1,1 @@
+"""Seeded random streams and queries, compared with slow and obvious twins."""
