@@ -48,8 +48,7 @@ def plan_compaction(
     active = {int(q.uid): q for q in queries}
     kinds: dict[tuple[int, int, tuple[int, ...] | None], list[SectionRef]] = {}
     for ref in sections:
-        place = (ref.version, ref.group) if ref.uids is None else (-1, -1)
-        kinds.setdefault((*place, ref.uids), []).append(ref)
+        kinds.setdefault((ref.version, ref.group, ref.uids), []).append(ref)
     old_versions = {r.version for r in sections if r.uids is None and r.version != version}
     units: list[CompactUnit] = []
     for refs in kinds.values():
