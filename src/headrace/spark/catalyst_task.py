@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headrace.kernels.cells import reduce_cells
+from headrace.kernels.cells import Cells, reduce_cells
 from headrace.kernels.columns import flat, values_of
 from headrace.kernels.keys import encode_keys
 from headrace.kernels.states import State, lift
 from headrace.query.plan import Group, Partial
-from headrace.query.schema import quoted
 from headrace.query.window import TimeWindow
 from headrace.spark.ingest_task import BatchFrame, SectionWriter
 from headrace.spark.messages import Message, as_batch
 from headrace.spark.task_plans import PlanHandle
 
+UNTIMED, AHEAD, UNWANTED = (-(2**63) + n for n in (1, 2, 3))
+"""In the place of the slice: no event time, one from the far future, or WHERE does not hold."""
 
-def aggregates_sql(group: Group, derived: Mapping[str, str]) -> list[str]:
+
+def aggregates_sql(group: Group, sql_of: Callable[[str], str]) -> list[str]:
     """The aggregates Catalyst computes per slice and key, as named columns."""
     columns = ["count(1) AS _rows"]
     for number, partial in enumerate(group.partials):
         if partial.op == "rows" or partial.column is None:
             continue
-        name = derived.get(partial.column) or quoted(partial.column)
+        name = f"if(_code IS NULL, {sql_of(partial.column)}, NULL)"
         columns.append(f"count({name}) AS _n{number}")
         if partial.op in ("sum", "min", "max"):
             columns.append(f"{partial.op}({name}) AS _v{number}")
@@ -54,42 +58,62 @@ class WriteSections:
         writer = SectionWriter(self.frame)
         task = self.handle.get()
         group = task.compiled.plan.groups[0]
-        late: dict[str, int] = {}
-        keys_seen = 0
-        if held:
-            table = pa.Table.from_batches(held)
-            rows = table.column("_rows").to_numpy().astype(np.int64)
-            starts, slice_of = np.unique(table.column("_slice").to_numpy(), return_inverse=True)
-            key_of, keys = encode_keys(
-                [table.column(f"_k{n}") for n in range(len(group.keys))], table.num_rows
-            )
-            states = [_state(p, n, table) for n, p in enumerate(group.partials)]
-            column = np.zeros(len(rows), dtype=np.int64)
-            cells = reduce_cells(
-                (slice_of.astype(np.int64), starts), (column, 1), (key_of, keys), states, rows
-            )
-            writer.add(task.compiled.plan, group, cells)
-            keys_seen = keys.num_rows
-            late = self._late(group, starts[slice_of], rows)
-        info = {
-            "sections": [r.to_json() for r in writer.close()],
+        info: dict[str, Any] = {
             "highest_us": {},
             "tuples": 0,
             "without_time": 0,
             "from_future": 0,
-            "late": late,
-            "keys": keys_seen,
+            "late": {},
+            "keys": 0,
         }
+        if held:
+            table = pa.Table.from_batches(held)
+            info |= _progress(table)
+            table = table.filter(pc.greater(table.column("_slice"), UNWANTED))
+            if table.num_rows:
+                cells = _cells(table, group)
+                writer.add(task.compiled.plan, group, cells)
+                info["keys"] = cells.keys.num_rows
+                info["late"] = self._late(group, table)
+        info["sections"] = [r.to_json() for r in writer.close()]
         yield as_batch([Message.of("info", -1, info)])
 
-    def _late(self, group: Group, starts: np.ndarray, rows: np.ndarray) -> dict[str, int]:
+    def _late(self, group: Group, table: pa.Table) -> dict[str, int]:
         """A slice lies in the same windows as its tuples, so its start tells whether it is late."""
         member = group.members[0]
         assert isinstance(member.window, TimeWindow)
+        starts, rows = table.column("_slice").to_numpy(), table.column("_rows").to_numpy()
         end = member.window.first_end_after(starts)
         closed = (end > starts) & (end <= self.frame.watermark_us) & (starts >= member.since_us)
         count = int(rows[closed].sum())
         return {str(member.uid): count} if count else {}
+
+
+def _progress(table: pa.Table) -> dict[str, Any]:
+    """How many tuples there were, wanted or not, and how far event time has come."""
+    codes, rows = table.column("_slice").to_numpy(), table.column("_rows").to_numpy()
+    untimed, ahead = codes == UNTIMED, codes == AHEAD
+    seen = table.filter(pa.array(~(untimed | ahead)))
+    highest = pc.max(seen.column("_highest")).as_py()
+    return {
+        "highest_us": {} if highest is None else {"0": highest},
+        "tuples": int(rows.sum()),
+        "without_time": int(rows[untimed].sum()),
+        "from_future": int(rows[ahead].sum()),
+    }
+
+
+def _cells(table: pa.Table, group: Group) -> Cells:
+    rows = table.column("_rows").to_numpy().astype(np.int64)
+    starts, slice_of = np.unique(table.column("_slice").to_numpy(), return_inverse=True)
+    key_of, keys = encode_keys(
+        [table.column(f"_k{n}") for n in range(len(group.keys))], table.num_rows
+    )
+    states = [_state(p, n, table) for n, p in enumerate(group.partials)]
+    column = np.zeros(len(rows), dtype=np.int64)
+    return reduce_cells(
+        (slice_of.astype(np.int64), starts), (column, 1), (key_of, keys), states, rows
+    )
 
 
 def _state(partial: Partial, number: int, table: pa.Table) -> State:

@@ -6,14 +6,21 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from headrace.query.plan import SharedPlan, axis_of
 from headrace.query.predicate import leaves
 from headrace.query.schema import quoted
 from headrace.query.window import TimeWindow
-from headrace.spark.catalyst_task import WriteSections, aggregates_sql, slice_sql
+from headrace.spark.catalyst_task import (
+    AHEAD,
+    UNTIMED,
+    UNWANTED,
+    WriteSections,
+    aggregates_sql,
+    slice_sql,
+)
 from headrace.spark.ingest_task import (
     PARTITION,
     TIME,
@@ -122,26 +129,34 @@ class Ingest:
     # -- Catalyst -----------------------------------------------------------------------------
 
     def _catalyst(self, batch: DataFrame) -> list[Message]:
+        """One aggregation for the query and for the stream's progress.
+
+        Tuples that the query does not count go into groups of their own, told by a code in the
+        place of the slice, so that how many there are and how far event time has come is known
+        without a second pass. One SQL text, because every DataFrame call is analysed anew.
+        """
         group = self.plan.groups[0]
         window = group.windows[0]
         assert isinstance(window, TimeWindow)
-        # Every DataFrame call costs the driver an analysis of the whole plan, so there are few.
-        observation, observed = self._observed(batch)
-        kept = f"{TIME} IS NOT NULL AND NOT _ahead"
-        if self.where_sql is not None:
-            kept += f" AND ({self.where_sql})"
-        keys = [sf.expr(slice_sql(window, TIME)).alias("_slice")]
-        keys += [sf.expr(self._column(n)).alias(f"_k{i}") for i, n in enumerate(group.keys)]
-        asked = [sf.expr(a) for a in aggregates_sql(group, self.plan.derived)]
-        reduced = observed.where(kept).groupBy(*keys).agg(*asked)
-        written = reduced.mapInArrow(WriteSections(self.handle, self.frame), SCHEMA)
-        messages = _collected(written)
-        try:
-            seen = observation.get
-        except Exception:
-            # A condition that is never true lets Spark drop the plan with its observation.
-            return [*messages, self._progress_only(batch)]
-        return [*messages, _observed_info(seen)]
+        where = "true" if self.where_sql is None else f"({self.where_sql})"
+        asked = [f"if(_code IS NULL, {slice_sql(window, TIME)}, _code) AS _slice"]
+        asked += [
+            f"if(_code IS NULL, {self._column(name)}, NULL) AS _k{n}"
+            for n, name in enumerate(group.keys)
+        ]
+        by = ", ".join(["_slice", *(f"_k{n}" for n in range(len(group.keys)))])
+        made = ", ".join([by, f"max({TIME}) AS _highest", *aggregates_sql(group, self._column)])
+        coded = (
+            f"CASE WHEN {TIME} IS NULL THEN {UNTIMED}L WHEN {self._ahead_sql(TIME)} "
+            f"THEN {AHEAD}L WHEN {where} THEN NULL ELSE {UNWANTED}L END AS _code"
+        )
+        text = (
+            f"SELECT {made} FROM (SELECT *, {', '.join(asked)} FROM (SELECT *, {coded} FROM "
+            f"(SELECT *, {self.stream.time_sql} AS {TIME} FROM "
+        )
+        text = text.replace("{", "{{").replace("}", "}}") + f"{{batch}}))) GROUP BY {by}"
+        reduced = batch.sparkSession.sql(text, batch=batch)
+        return _collected(reduced.mapInArrow(WriteSections(self.handle, self.frame), SCHEMA))
 
     def _column(self, name: str) -> str:
         return self.plan.derived.get(name) or quoted(name)
@@ -156,17 +171,9 @@ class Ingest:
         if frame.max_ahead_us is None or frame.highest_us is None:
             return "false"
         bound = max(frame.now_us, frame.highest_us) + frame.max_ahead_us
-        return f"coalesce({time} > {bound}L, false)"
-
-    def _observed(self, batch: DataFrame) -> tuple[Observation, DataFrame]:
-        observation = Observation()
-        return observation, self._timed(batch).observe(
-            observation,
-            sf.count(sf.lit(1)).alias("tuples"),
-            sf.count(TIME).alias("timed"),
-            sf.expr("count_if(_ahead)").alias("ahead"),
-            sf.expr(f"max(CASE WHEN NOT _ahead THEN {TIME} END)").alias("highest"),
-        )
+        # Read from an array, the bound is data: as a literal it would be part of the generated
+        # code, which Spark would compile anew for every batch (about 300 ms).
+        return f"coalesce({time} > get(array({bound}L), int({time} IS NULL)), false)"
 
     def _progress_only(self, batch: DataFrame) -> Message:
         """Nobody asks anything: only how far event time has come."""
@@ -197,23 +204,6 @@ class Ingest:
                 "keys": 0,
             },
         )
-
-
-def _observed_info(found: dict[str, Any]) -> Message:
-    highest = {"0": found["highest"]} if found["highest"] is not None else {}
-    return Message.of(
-        "info",
-        -1,
-        {
-            "sections": [],
-            "highest_us": highest,
-            "tuples": found["tuples"],
-            "without_time": found["tuples"] - found["timed"],
-            "from_future": found["ahead"],
-            "late": {},
-            "keys": 0,
-        },
-    )
 
 
 def _collected(frame: DataFrame) -> list[Message]:
