@@ -1,8 +1,9 @@
 """Combine slices into windows, and turn classes into queries.
 
-`combine_sparse` is the obvious way and handles everything. `combine_dense` gives the same answers
-for dense blocks whose classes are ordered along one axis: slices are added once per window end,
-and every one-sided range is then one look-up in a running combination along the class axis.
+`combine_sparse` is the obvious way and handles everything: it touches every pair of a cell and a
+query it belongs to. `combine_dense` gives the same answers for partial results that add up: slices
+are laid on a grid of classes and keys, once per window end; a query is then the total over its
+classes, and where these are one side of an ordered axis, one look-up in a running total.
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ import pyarrow as pa
 
 from headrace.kernels.cells import Cells, merge_cells
 from headrace.kernels.columns import Array, Bools, Ints
-from headrace.kernels.keys import unify_keys
+from headrace.kernels.keys import compress, unify_keys
 from headrace.kernels.states import State, concat, count_rows, merge
 from headrace.query.plan import Partial
 from headrace.query.window import Span
 
 _PAIRS = 1 << 24
+_PAIR_NS = 50.0
+"""A cell and a query it belongs to, in the sparse way (docs/decisions/0003)."""
+_POINT_NS = 2.0
+"""A point of the grid, each time it is touched, in the dense way."""
+_LARGEST_GRID = 1 << 24
 _ADDED = {"n", "s", "l0", "l1", "l2", "l3"}
 
 
@@ -85,8 +91,8 @@ Due = tuple[Span, tuple[int, ...]]
 
 
 def combine(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
-    """Answers for every due window, by whichever way fits the blocks."""
-    if can_be_dense(blocks):
+    """Answers for every due window, by the cheaper way; all blocks have the same layout."""
+    if can_be_dense(blocks) and dense_pays(blocks, due):
         yield from combine_dense(blocks, due)
     else:
         yield from combine_sparse(blocks, due)
@@ -146,7 +152,7 @@ def _answer(window: Span, uids: tuple[int, ...], keys: pa.Table, pieces: list[Pi
     all_rows = [p[2] for p in pieces]
     states = [concat([p[3][i] for p in pieces], all_rows) for i in range(len(pieces[0][3]))]
     n_keys = max(keys.num_rows, 1)
-    used, group = np.unique(query * n_keys + key, return_inverse=True)
+    group, used = compress(query * n_keys + key, len(uids) * n_keys)
     rows = np.concatenate(all_rows)
     return Answer(
         window,
@@ -190,34 +196,50 @@ def _same_states(pieces: list[Piece]) -> list[Piece]:
 
 
 def can_be_dense(blocks: Sequence[Block]) -> bool:
-    """Dense blocks of one ordered layout, with components that run along the class axis."""
-    if not blocks or not blocks[0][1].ordered:
+    """Blocks of one layout whose partial results can be added up point by point."""
+    if not blocks:
         return False
-    layout = blocks[0][1]
-    names = [[tuple(sorted(s.parts)) for s in c.states] for c, _ in blocks]
+    names = [[(s.partial, tuple(sorted({*s.parts} - {"n"}))) for s in c.states] for c, _ in blocks]
     return (
-        all(c.is_dense and lay is layout for c, lay in blocks)
+        all(layout is blocks[0][1] for _, layout in blocks)
         and all(n == names[0] for n in names)
         and all(
-            s.dictionary is None and set(s.parts) <= _ADDED | {"v"}
+            s.dictionary is None
+            and set(s.parts) <= _ADDED | {"v"}
+            and s.partial.op in {"rows", "count", "sum", "min", "max"}
             for c, _ in blocks
             for s in c.states
         )
-        and all(s.partial.op in {"rows", "count", "sum", "min", "max"} for s in blocks[0][0].states)
     )
+
+
+def dense_pays(blocks: Sequence[Block], due: Sequence[Due]) -> bool:
+    """Whether the grid is cheaper than the pairs of cells and queries."""
+    layout, columns = blocks[0][1], blocks[0][0].columns
+    keys = max(c.keys.num_rows for c, _ in blocks)
+    grid = columns * keys
+    if grid > _LARGEST_GRID:
+        return False
+    members = float(np.count_nonzero(layout.query_sets))
+    touched = 4.0 * grid * len({w[1] for w, _ in due})
+    if not layout.ordered:
+        touched += members * keys
+    pairs = sum(len(c.rows) for c, _ in blocks) * members / max(columns, 1)
+    return bool(touched * _POINT_NS <= pairs * _PAIR_NS)
 
 
 Names = list[tuple[int, str]]
 
 
 def combine_dense(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
-    """Add slices backwards from each window end; look one-sided ranges up in running totals."""
+    """Add slices backwards from each window end, then total every query's classes."""
     layout, columns = blocks[0][1], blocks[0][0].columns
     codes, table = unify_keys([c.keys for c, _ in blocks])
     shape = (columns, table.num_rows)
-    names: Names = [(-1, "rows")]
-    names += [(i, n) for i, s in enumerate(blocks[0][0].states) for n in s.parts]
     partials = [s.partial for s in blocks[0][0].states]
+    names: Names = [(-1, "rows")]
+    for i in range(len(partials)):
+        names += [(i, n) for n in sorted({n for c, _ in blocks for n in c.states[i].parts})]
     where: dict[int, list[tuple[Cells, int, Ints]]] = {}
     for (cells, _), code in zip(blocks, codes, strict=True):
         for number, start in enumerate(cells.slices):
@@ -238,7 +260,9 @@ def combine_dense(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answe
                 continue
             members = [layout.place[uids[n]] for n in asked]
             found = [
-                runs.gather(total, members, _ufunc(partials, name))
+                runs.gather(
+                    total, members, _ufunc(partials, name), _identity(partials, name, total.dtype)
+                )
                 for total, name in zip(totals, names, strict=True)
             ]
             query, key = np.nonzero(found[0])
@@ -268,7 +292,11 @@ def _ufunc(partials: Sequence[Partial], name: tuple[int, str]) -> np.ufunc:
 
 
 def _component(cells: Cells, name: tuple[int, str]) -> Array:
-    return cells.rows if name[0] < 0 else cells.states[name[0]].parts[name[1]]
+    """A part of the cells' states; where no value was null, as many are known as there are rows."""
+    number, part = name
+    if number < 0:
+        return cells.rows
+    return cells.states[number].parts.get(part, cells.rows)
 
 
 def _add(
@@ -281,27 +309,43 @@ def _add(
     partials: Sequence[Partial],
 ) -> list[Array]:
     """Add one slice of a block to the running totals."""
-    same_keys = len(code) == shape[1] and bool((code == np.arange(shape[1])).all())
-    blocks = [
-        _component(cells, name).reshape(len(cells.slices), shape[0], -1)[number] for name in names
-    ]
+    parts = [_component(cells, name) for name in names]
+    if totals is None and _is_grid(cells, code, shape):
+        return [p.reshape(len(cells.slices), *shape)[number].copy() for p in parts]
     if totals is None:
-        totals = []
-        for block, name in zip(blocks, names, strict=True):
-            if same_keys:
-                totals.append(block.copy())
-                continue
-            total = np.full(shape, _identity(partials, name, block.dtype), dtype=block.dtype)
-            total[:, code] = block
-            totals.append(total)
-        return totals
-    for total, block, name in zip(totals, blocks, names, strict=True):
+        totals = [
+            np.full(shape, _identity(partials, name, part.dtype), dtype=part.dtype)
+            for part, name in zip(parts, names, strict=True)
+        ]
+    for total, part, name in zip(totals, parts, names, strict=True):
         ufunc = _ufunc(partials, name)
-        if same_keys:
+        if cells.index is not None:
+            inside, column, key = _points(cells, number)
+            at = column, code[key]
+            total[at] = ufunc(total[at], part[inside])
+            continue
+        block = part.reshape(len(cells.slices), shape[0], -1)[number]
+        if _is_grid(cells, code, shape):
             ufunc(total, block, out=total)
         else:
             total[:, code] = ufunc(total[:, code], block)
     return totals
+
+
+def _is_grid(cells: Cells, code: Ints, shape: tuple[int, int]) -> bool:
+    """Whether a dense block has the very keys of the grid, in their order."""
+    same = len(code) == shape[1] and bool((code == np.arange(shape[1])).all())
+    return same and cells.is_dense
+
+
+def _points(cells: Cells, number: int) -> tuple[slice, Ints, Ints]:
+    """Where the cells of one slice are, and their columns and keys."""
+    assert cells.index is not None
+    keys = max(cells.keys.num_rows, 1)
+    first = number * cells.columns * keys
+    low, high = np.searchsorted(cells.index, [first, first + cells.columns * keys])
+    column, key = np.divmod(cells.index[low:high] - first, keys)
+    return slice(int(low), int(high)), column, key
 
 
 def _identity(partials: Sequence[Partial], name: tuple[int, str], dtype: np.dtype[Any]) -> Any:
@@ -313,9 +357,12 @@ def _identity(partials: Sequence[Partial], name: tuple[int, str], dtype: np.dtyp
     return np.iinfo(np.int64).max if low else np.iinfo(np.int64).min
 
 
+_FEW_RUNS = 4
+
+
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Each query's classes as runs along the ordered axis."""
+    """Each query's classes as runs along the class axis."""
 
     classes: int
     runs: tuple[tuple[tuple[int, int], ...], ...]
@@ -333,18 +380,26 @@ class _Runs:
             runs.append(tuple((int(a), int(b)) for a, b in zip(begins, ends, strict=True)))
         return cls(sets.shape[0], tuple(runs))
 
-    def gather(self, total: Array, members: Sequence[int], ufunc: np.ufunc) -> Array:
+    def gather(self, total: Array, members: Sequence[int], ufunc: np.ufunc, identity: Any) -> Array:
         """members × keys: the total over each member's classes."""
         out = np.empty((len(members), total.shape[1]), dtype=total.dtype)
-        prefix, suffix, rest = [], [], []
+        prefix, suffix = [], []
         for row, member in enumerate(members):
             runs = self.runs[member]
-            if len(runs) == 1 and runs[0][0] == 0:
+            if len(runs) == 1 and runs[0][1] - runs[0][0] == 1:
+                out[row] = total[runs[0][0]]
+            elif len(runs) == 1 and runs[0][0] == 0:
                 prefix.append((row, runs[0][1] - 1))
             elif len(runs) == 1 and runs[0][1] == self.classes:
                 suffix.append((row, runs[0][0]))
+            elif len(runs) > _FEW_RUNS:
+                classes = np.concatenate([np.arange(a, b) for a, b in runs])
+                out[row] = ufunc.reduce(total[classes], axis=0)
             else:
-                rest.append(row)
+                value = identity
+                for a, b in runs:
+                    value = ufunc(value, ufunc.reduce(total[a:b], axis=0))
+                out[row] = value
         if prefix:
             rows, ends = zip(*prefix, strict=True)
             out[list(rows)] = ufunc.accumulate(total, axis=0)[list(ends)]
@@ -352,10 +407,4 @@ class _Runs:
             rows, begins = zip(*suffix, strict=True)
             backwards = ufunc.accumulate(total[::-1], axis=0)
             out[list(rows)] = backwards[self.classes - 1 - np.array(begins)]
-        for row in rest:
-            pieces = [ufunc.reduce(total[a:b], axis=0) for a, b in self.runs[members[row]]]
-            value = pieces[0] if pieces else np.zeros(total.shape[1], total.dtype)
-            for piece in pieces[1:]:
-                value = ufunc(value, piece)
-            out[row] = value
         return out

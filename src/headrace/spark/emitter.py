@@ -32,7 +32,7 @@ class Emitter:
         self.staged: dict[int, list[str]] = {}
         self.held_from_us: int | None = None
         self.fired_sessions = False
-        self.compacted: list[dict[str, Any]] = []
+        self._compacted: list[dict[str, Any]] = []
         self.late: list[pa.Table] = []
         self.rows = 0
         self._tables: dict[tuple[int, Span], list[pa.Table]] = {}
@@ -51,13 +51,22 @@ class Emitter:
                 case "failed":
                     self.failed.setdefault(message.uid, str(message.value))
                 case "compacted":
-                    self.compacted.append(message.value)
+                    self._compacted.append(message.value)
                 case "late":
                     self.late.append(message.rows)
                 case "held":
                     first = int(message.value)
                     old = self.held_from_us
                     self.held_from_us = first if old is None else min(old, first)
+
+    def begin_firing(self, *, sessions: bool) -> None:
+        """What the last firing said about open sessions no longer holds."""
+        self.fired_sessions, self.held_from_us = sessions, None
+
+    def take_compacted(self) -> list[dict[str, Any]]:
+        """Which sections were replaced since the last call."""
+        compacted, self._compacted = self._compacted, []
+        return compacted
 
     def deliver(self) -> None:
         """Hand rows over, window by window in the order of their ends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
@@ -43,6 +43,8 @@ class FireJob:
     emitted_upto_us: int
     watermark_us: int
     ntz: bool
+    take_back: Callable[[], None]
+    """Removes what an attempt to finish staged rows has written, before the next attempt."""
     purge: bool = False
 
     @property
@@ -52,9 +54,19 @@ class FireJob:
 
     def run(self, sections: Sequence[SectionRef], emitter: Emitter) -> None:
         """Fire what is due and compact what pays; nothing to do costs no job."""
-        advanced = self.watermark_us > self.emitted_upto_us
+        task = self.task(sections, "f")
+        emitter.begin_firing(sessions=task is not None and bool(task.session_lives))
+        if task is None:
+            return
+        numbers = self.spark.sparkContext.parallelize(range(task.count), task.count)
+        rows = numbers.mapPartitions(task).collect()
+        emitter.take([Message(k, u, p) for k, u, p in rows], self.watermark_us)
+        self.finish(emitter)
+
+    def task(self, sections: Sequence[SectionRef], prefix: str) -> FireTask | None:
+        """The work as Spark tasks, or None if there is none."""
         firing = _NOTHING
-        if advanced:
+        if self.watermark_us > self.emitted_upto_us:
             firing = plan_firing(
                 self.entry.queries,
                 sections,
@@ -69,15 +81,14 @@ class FireJob:
             self.entry.queries, kept, self.plans.plans, self.begin.version, purge=self.purge
         )
         if not firing.is_needed and not units:
-            return
-        emitter.fired_sessions = bool(firing.session_lives)
+            return None
         tasks = 0
         if firing.is_needed:
             cells = sum(r.cells for r in firing.refs)
             tasks = 1 if cells < _SMALL_CELLS else self.spark.sparkContext.defaultParallelism
         used = [*firing.refs, *(r for u in units for r in u.refs)]
         versions = {r.version for r in used if r.uids is None} | {self.begin.version}
-        task = FireTask(
+        return FireTask(
             plans={v: self.plans[v].handle for v in versions},
             version=self.begin.version,
             refs=firing.refs,
@@ -88,20 +99,17 @@ class FireJob:
             buckets=self.journal.buckets,
             staging=self.journal.staging,
             txn=self.begin.txn,
+            prefix=prefix,
             tasks=tasks,
             units=tuple(units),
             sinks=self.sinks,
             setting=self.setting,
         )
-        count = tasks + len(units)
-        numbers = self.spark.sparkContext.parallelize(range(count), count)
-        rows = numbers.mapPartitions(task).collect()
-        emitter.take([Message(k, u, p) for k, u, p in rows], self.watermark_us)
-        if emitter.staged:
-            self._finish(emitter)
 
-    def _finish(self, emitter: Emitter) -> None:
+    def finish(self, emitter: Emitter) -> None:
         """Let Spark SQL finish staged rows, all shapes in one job."""
+        if not emitter.staged:
+            return
         logical = {int(q.uid): q.logical for q in self.entry.queries}
         shapes: dict[object, tuple[LogicalQuery, list[str]]] = {}
         for uid, files in emitter.staged.items():
@@ -119,10 +127,12 @@ class FireJob:
             emitter.take(job.run(staged), self.watermark_us)
         except Exception:
             log.debug("finishing together failed, finishing one by one", exc_info=True)
+            self.take_back()
             self._finish_one_by_one(job, staged, logical, emitter)
         for files in emitter.staged.values():
             for name in files:
                 self.journal.staging.delete(name)
+        emitter.staged.clear()
 
     def _finish_one_by_one(
         self,

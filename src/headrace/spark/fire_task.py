@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from headrace.kernels import sections
 from headrace.kernels.answers import Asked, Failure, Result, Setting, answer
 from headrace.kernels.combine import Block
@@ -14,7 +16,7 @@ from headrace.query.needs import column_name
 from headrace.query.window import Span
 from headrace.spark.compact_task import run_compaction
 from headrace.spark.compaction import CompactUnit
-from headrace.spark.messages import Message, SectionRef, ipc_bytes
+from headrace.spark.messages import Message, SectionRef, as_batch, ipc_bytes
 from headrace.spark.store import Store
 from headrace.spark.task_plans import PlanHandle, layout_of
 from headrace.spark.task_sinks import Delivery, TaskSink
@@ -34,10 +36,16 @@ class FireTask:
     buckets: Store
     staging: Store
     txn: int
+    prefix: str
     tasks: int
     units: tuple[CompactUnit, ...]
     sinks: dict[int, TaskSink]
     setting: Setting
+
+    @property
+    def count(self) -> int:
+        """How many tasks there are."""
+        return self.tasks + len(self.units)
 
     def __call__(self, numbers: Iterable[int]) -> Iterator[tuple[str, int, bytes]]:
         for number in list(numbers):
@@ -81,7 +89,9 @@ class FireTask:
                 arrivals.setdefault(ref.family, []).append(arrival)
             else:
                 blocks.setdefault(ref.family, []).append((cells, layout))
-        delivery = Delivery(self.txn, f"{number:04d}", self.sinks, self.setting.time_zone)
+        delivery = Delivery(
+            self.txn, f"{self.prefix}{number:04d}", self.sinks, self.setting.time_zone
+        )
         due = [(window, [asked[u] for u in uids if u in asked]) for window, uids in self.due]
         asks = [
             SessionAsk(asked[uid], since, until)
@@ -108,7 +118,20 @@ class FireTask:
 
     def _stage(self, result: Result, task: int, count: int) -> Message:
         """Keep rows for Spark to finish: HAVING, ORDER BY, LIMIT, computed columns."""
-        name = f"{self.txn:010d}-{task:04d}-{count:04d}.arrow"
+        name = f"{self.txn:010d}-{self.prefix}{task:04d}-{count:04d}.arrow"
         self.staging.write(name, ipc_bytes(result.table))
         uid = int(result.table.column("_q")[0].as_py())
         return Message.of("staged", uid, {"file": name, "rows": result.table.num_rows})
+
+
+@dataclass(frozen=True)
+class FireBeside:
+    """The same tasks as rows of a DataFrame, to run in one job with others."""
+
+    task: FireTask
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for message in self.task.run(number):
+                    yield as_batch([message])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -21,6 +20,7 @@ from headrace.spark.catalyst_task import (
     aggregates_sql,
     slice_sql,
 )
+from headrace.spark.fire_task import FireBeside, FireTask
 from headrace.spark.ingest_task import (
     PARTITION,
     TIME,
@@ -44,16 +44,25 @@ class Ingest:
     frame: BatchFrame
     where_sql: str | None = None
 
-    def run(self, batch: DataFrame) -> list[Message]:
-        """Run the job; returns the messages of all tasks."""
-        batch.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
+    def run(self, batch: DataFrame, beside: FireTask | None = None) -> list[Message]:
+        """Run the job, with the tasks of a firing beside its own; returns all their messages."""
+        session = batch.sparkSession
+        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
+        frames: list[DataFrame] = []
+        messages: list[Message] = []
+        if beside is not None:
+            # First, because it is the longest task where there is little to ingest.
+            numbers = session.range(0, beside.count, 1, beside.count)
+            frames.append(numbers.mapInArrow(FireBeside(beside), SCHEMA))
         if not self.stream.rows_in_jvm:
-            return _collected(self._ranges(batch))
-        idle = not self.plan.groups and not self.plan.selectors
-        if idle or self.plan.lane == "catalyst":
-            job = self._scaled(batch)
-            return [job._progress_only(batch)] if idle else job._catalyst(batch)
-        return _collected(self._kernel(batch, self.plan, None))
+            frames.append(self._ranges(batch))
+        elif not self.plan.groups and not self.plan.selectors:
+            messages.append(self._scaled(batch)._progress_only(batch))
+        elif self.plan.lane == "catalyst":
+            frames.append(self._scaled(batch)._catalyst(batch))
+        else:
+            frames.append(self._kernel(batch, self.plan, None))
+        return messages + (_collected(reduce(DataFrame.union, frames)) if frames else [])
 
     def probe(self, batch: DataFrame, derived: dict[str, str]) -> None:
         """Evaluate some derived columns over the batch, to see whether they raise."""
@@ -128,7 +137,7 @@ class Ingest:
 
     # -- Catalyst -----------------------------------------------------------------------------
 
-    def _catalyst(self, batch: DataFrame) -> list[Message]:
+    def _catalyst(self, batch: DataFrame) -> DataFrame:
         """One aggregation for the query and for the stream's progress.
 
         Tuples that the query does not count go into groups of their own, told by a code in the
@@ -156,7 +165,7 @@ class Ingest:
         )
         text = text.replace("{", "{{").replace("}", "}}") + f"{{batch}}))) GROUP BY {by}"
         reduced = batch.sparkSession.sql(text, batch=batch)
-        return _collected(reduced.mapInArrow(WriteSections(self.handle, self.frame), SCHEMA))
+        return reduced.mapInArrow(WriteSections(self.handle, self.frame), SCHEMA)
 
     def _column(self, name: str) -> str:
         return self.plan.derived.get(name) or quoted(name)
@@ -248,9 +257,3 @@ def _split(plan: SharedPlan) -> tuple[SharedPlan, SharedPlan | None]:
         selectors=tuple(s for s in plan.selectors if s not in selectors),
     )
     return fused, others
-
-
-def info_of(message: Message) -> dict[str, Any]:
-    """The JSON of an info message."""
-    found: dict[str, Any] = json.loads(message.payload)
-    return found

@@ -7,8 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-SCHEMA = "kind string, uid bigint, payload binary"
+# A text would be parsed by the JVM in every batch.
+SCHEMA = StructType(
+    [
+        StructField("kind", StringType()),
+        StructField("uid", LongType()),
+        StructField("payload", BinaryType()),
+    ]
+)
 ARROW_SCHEMA = pa.schema(
     [pa.field("kind", pa.string()), pa.field("uid", pa.int64()), pa.field("payload", pa.binary())]
 )

@@ -8,6 +8,7 @@ batch always sees one version of the plan.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -15,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -26,15 +26,12 @@ from headrace.progress.watermark import Progress
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
 from headrace.registry.changelog import Registry
-from headrace.spark.culprits import find_culprits, reason_of
-from headrace.spark.emitter import Emitter
+from headrace.spark.culprits import reason_of
 from headrace.spark.explain import explain_plan, explain_query
-from headrace.spark.fire_job import FireJob, replaced
+from headrace.spark.file_scan import FileScan
 from headrace.spark.firing import members_of, still_needed
-from headrace.spark.ingest_job import Ingest
-from headrace.spark.ingest_task import BatchFrame
 from headrace.spark.journal import Begin, Journal
-from headrace.spark.messages import Message, SectionRef
+from headrace.spark.messages import SectionRef
 from headrace.spark.plans import PlanBook
 from headrace.spark.query import Query
 from headrace.spark.restore import (
@@ -46,13 +43,19 @@ from headrace.spark.restore import (
 from headrace.spark.state import PipelineState
 from headrace.spark.store import Store
 from headrace.spark.streams import Stream
-from headrace.spark.task_sinks import TaskSink
+from headrace.spark.transaction import Transaction, take_back
 from headrace.types import BEGINNING, Clock, QueryUid, Version
 
 log = logging.getLogger("headrace")
 
 _MANY_CHANGES = 64
 """So many changelogs are replaced by a snapshot of what they led to."""
+_SOON_S = 0.3
+"""A batch that follows within this time was waiting while the last one ran."""
+_BEHIND_S = 10.0
+"""A stream whose newest tuple is older than this is catching up."""
+_LONG_BATCH_MS = 1_000.0
+"""Results do not wait for batches that take longer."""
 
 
 class Pipeline:
@@ -94,9 +97,11 @@ class Pipeline:
         self._plans = PlanBook(
             spark.sparkContext, store.address, stream.schema, rows_in_jvm=stream.rows_in_jvm
         )
+        self._file_scan = FileScan()
         self._replaying: Begin | None = None
         self._purge = False
         self._oldest_change = 0
+        self._ended_at = -math.inf
         self.batches = 0
         self.last_batch_ms = 0.0
 
@@ -125,7 +130,7 @@ class Pipeline:
             self._plans.build(self._registry.version, [], self._statistics)
         self._journal.drop_orphans({s.file for s in self._state.sections})
         if self._replaying is not None:
-            self._unsink(self._replaying.txn)
+            take_back(self._queries.values(), self._replaying.txn)
         for uid, late in self._state.late.items():
             if uid in self._queries:
                 self._queries[uid].missed(late)
@@ -196,7 +201,7 @@ class Pipeline:
                 raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
         self._raise_failure()
         self.nudge()
-        self.tick()
+        self.tick(wait=True)
 
     def close(self) -> None:
         """Stop after the running batch; its successor, if Spark is that quick, is turned away.
@@ -332,6 +337,7 @@ class Pipeline:
                 return
             started = time.monotonic()
             try:
+                batch = self._file_scan.of(batch, self._streaming)
                 begin = self._replaying
                 if begin is None:
                     self._apply_requests()
@@ -343,19 +349,28 @@ class Pipeline:
                         self._clock.now(),
                     )
                     self._journal.begin(begin)
-                self._transact(begin, batch)
+                self._transact(begin, batch, defer=self._catches_up(started))
                 self._replaying = None
                 self._apply_requests()
             except Exception as error:
                 self._fail_all(error)
                 raise
             self.batches += 1
-            self.last_batch_ms = (time.monotonic() - started) * 1000.0
+            self._ended_at = time.monotonic()
+            self.last_batch_ms = (self._ended_at - started) * 1000.0
         self.nudge()
 
-    def tick(self) -> None:
-        """Fire what became due because time passed: idle partitions no longer hold it back."""
-        if self._replaying is not None or not self._lock.acquire(blocking=False):
+    def _catches_up(self, started: float) -> bool:
+        """Whether results may wait for the next batch, which is about to come: the stream is far
+        behind the clock and its batches follow each other, so a job saved brings it nearer."""
+        lag_s = self._clock.now() - self._state.progress.highest_us / 1e6
+        follows = started - self._ended_at < _SOON_S
+        return follows and lag_s > _BEHIND_S and self.last_batch_ms < _LONG_BATCH_MS
+
+    def tick(self, *, wait: bool = False) -> None:
+        """Fire what became due because time passed: idle partitions no longer hold it back, or
+        results were left for a batch that did not come. With `wait`, after the running batch."""
+        if self._replaying is not None or not self._lock.acquire(blocking=wait):
             return
         try:
             now = self._clock.now()
@@ -363,132 +378,48 @@ class Pipeline:
             nothing_due = progress.watermark_us <= self._state.emitted_upto_us
             if self._streaming is None or (nothing_due and not self._purge):
                 return
+            if not wait and time.monotonic() - self._ended_at < _SOON_S:
+                return
             begin = Begin(self._state.txn + 1, "tick", -1, int(self._registry.version), now)
             self._journal.begin(begin)
             self._transact(begin, None)
         finally:
             self._lock.release()
 
-    def _transact(self, begin: Begin, batch: DataFrame | None) -> None:
-        state, sections = self._state, list(self._state.sections)
-        emitter = Emitter(self._spark, self._queries, begin.txn, self._clock)
-        infos: list[dict[str, Any]] = []
-        if batch is not None:
-            begin, messages = self._ingest(begin, batch)
-            infos = [m.value for m in messages if m.kind == "info"]
-            emitter.take(messages, state.emitted_upto_us)
-        highest: dict[str, int] = {}
-        late = dict(state.late)
-        for info in infos:
-            sections += [SectionRef.from_json(s) for s in info["sections"]]
-            for partition, time_us in info["highest_us"].items():
-                highest[partition] = max(highest.get(partition, time_us), time_us)
-            for uid, count in info["late"].items():
-                late[int(uid)] = late.get(int(uid), 0) + count
-                if int(uid) in self._queries:
-                    self._queries[int(uid)].missed(count)
-        progress = state.progress.heard(highest, begin.now_s) if highest else state.progress
-        progress = progress.at(begin.now_s)
-        before = _files(sections)
-        self._fire_job(begin, progress.watermark_us).run(sections, emitter)
-        sections = replaced(sections, emitter.compacted)
-        emitter.deliver()
-        self._deliver_late(emitter)
-        active = [q for q in self._plans[begin.version].queries if int(q.uid) not in emitter.failed]
-        # Only a firing of sessions tells which are still open; without one all pieces stay.
-        held_from = emitter.held_from_us if emitter.fired_sessions else BEGINNING
-        kept = still_needed(active, sections, self._plans.plans, progress.watermark_us, held_from)
-        self._state = replace(
-            state,
-            progress=progress,
-            txn=begin.txn,
-            batch_id=begin.batch_id if batch is not None else state.batch_id,
-            emitted_upto_us=max(state.emitted_upto_us, progress.watermark_us),
-            sections=tuple(kept),
-            tuples=state.tuples + sum(i["tuples"] for i in infos),
-            without_time=state.without_time + sum(i["without_time"] for i in infos),
-            from_future=state.from_future + sum(i["from_future"] for i in infos),
-            late={u: n for u, n in late.items() if QueryUid(u) in self._registry.active},
-        )
-        self._journal.commit(begin.txn, self._state.record())
-        for name in (before | _files(sections)) - _files(kept):
-            self._journal.buckets.delete(name)
-        self._purge = False
-        self._note_statistics(infos)
-        if emitter.failed:
-            failed = {self._queries[u]: r for u, r in emitter.failed.items()}
-            self._change([], {q: r for q, r in failed.items() if q.uid in self._registry.active})
-        self._forget_plans()
-
-    def _ingest(self, begin: Begin, batch: DataFrame) -> tuple[Begin, list[Message]]:
-        """Run the ingest job; queries whose expressions raise are taken out and it runs again."""
-        while True:
-            entry = self._plans[begin.version]
-            where = entry.queries[0].logical.where_sql if len(entry.queries) == 1 else None
-            progress = self._state.progress
-            known = progress.highest_us > BEGINNING
-            frame = BatchFrame(
-                buckets=self._journal.buckets,
-                txn=begin.txn,
-                watermark_us=self._state.emitted_upto_us,
-                now_us=int(begin.now_s * 1e6),
-                highest_us=progress.highest_us if known else None,
-                max_ahead_us=self.stream.max_ahead_us,
-                sinks=self._task_sinks(),
-                time_zone=self.setting.time_zone,
-                keep_late=self.stream.late_sink is not None,
-            )
-            job = Ingest(self.stream, entry.plan, entry.handle, frame, where)
-            try:
-                return begin, job.run(batch)
-            except Exception as error:
-                culprits = find_culprits(job, batch, [q.logical for q in entry.queries], error)
-                if not culprits:
-                    raise
-                uids = {int(entry.queries[n].uid): reason for n, reason in culprits.items()}
-                failed = {
-                    self._queries[u]: r for u, r in uids.items() if u in self._registry.active
-                }
-                if failed:
-                    self._change([], failed)
-                begin = replace(begin, version=int(self._registry.version))
-                self._journal.begin(begin)
-
-    def _fire_job(self, begin: Begin, watermark_us: int) -> FireJob:
-        column = self.stream.schema.find(self.stream.schema.event_time)
-        return FireJob(
+    def _transact(self, begin: Begin, batch: DataFrame | None, *, defer: bool = False) -> None:
+        transaction = Transaction(
             spark=self._spark,
+            stream=self.stream,
             journal=self._journal,
             plans=self._plans,
             setting=self.setting,
-            begin=begin,
-            sinks=self._task_sinks(),
-            emitted_upto_us=self._state.emitted_upto_us,
-            watermark_us=watermark_us,
-            ntz=column is not None and column.type == "timestamp_ntz",
+            clock=self._clock,
+            queries=self._queries,
+            state=self._state,
             purge=self._purge,
+            exclude=self._exclude,
         )
+        outcome = transaction.run(begin, batch, defer=defer)
+        active = self._registry.active
+        late = {u: n for u, n in outcome.state.late.items() if QueryUid(u) in active}
+        self._state = replace(outcome.state, late=late)
+        self._journal.commit(begin.txn, self._state.record())
+        for name in outcome.used_files - _files(self._state.sections):
+            self._journal.buckets.delete(name)
+        if not defer:
+            self._purge = False
+        self._note_statistics(outcome.infos)
+        self._exclude(outcome.failed)
+        self._forget_plans()
 
-    def _deliver_late(self, emitter: Emitter) -> None:
-        """Late tuples go to the stream's own sink, if it has one; at least once."""
-        if self.stream.late_sink is None or not emitter.late:
-            return
-        names = [c.name for c in self.stream.schema.columns]
-        table = pa.concat_tables([t.select(names) for t in emitter.late])
-        try:
-            self.stream.late_sink.deliver(self._spark, table, self._state.txn + 1)
-        except Exception:
-            log.warning("the sink for late tuples of %r failed", self.name, exc_info=True)
+    def _exclude(self, reasons: Mapping[int, str]) -> int:
+        """Take failed queries out of the plan; returns its version."""
+        failed = {self._queries[u]: r for u, r in reasons.items() if u in self._registry.active}
+        if failed:
+            self._change([], failed)
+        return int(self._registry.version)
 
     # -- small things -------------------------------------------------------------------------
-
-    def _task_sinks(self) -> dict[int, TaskSink]:
-        return {
-            int(q.uid): self._queries[int(q.uid)].sink.for_tasks(
-                q.since_us if q.partial_first else None
-            )
-            for q in self._registry.active.values()
-        }
 
     def _note_statistics(self, infos: list[dict[str, Any]]) -> None:
         tuples = sum(i["tuples"] for i in infos)
@@ -507,16 +438,6 @@ class Pipeline:
             entry = self._plans[oldest]
             self._journal.forget_changes(oldest, snapshot_record(entry, self._queries))
             self._oldest_change = oldest
-
-    def _unsink(self, txn: int) -> None:
-        """Take back files that an unfinished transaction has written to parquet sinks."""
-        for query in self._queries.values():
-            if query.sink.kind != "parquet":
-                continue
-            folder = Store(query.sink.options["path"])
-            for name in folder.names():
-                if name.startswith(f"part-{txn:010d}-"):
-                    folder.delete(name)
 
     def _fail_all(self, error: Exception) -> None:
         self._failure = error

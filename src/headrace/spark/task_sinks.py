@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -41,7 +40,7 @@ class Delivery:
     task: str
     sinks: dict[int, TaskSink]
     time_zone: str
-    written: set[int] = field(default_factory=set)
+    files: dict[int, int] = field(default_factory=dict)
 
     def results(self, result: Result, query: LogicalQuery) -> Iterator[Message]:
         """Finished rows of one shape: projected together, then split by query."""
@@ -90,7 +89,9 @@ class Delivery:
         try:
             store = Store(sink.path)
             store.make()
-            name = f"part-{self.txn:010d}-{uid}-{self.task}-{uuid.uuid4().hex[:8]}.parquet"
+            # The same name in every attempt of the task: a second one replaces the first.
+            count = self.files[uid] = self.files.get(uid, -1) + 1
+            name = f"{part_prefix(self.txn, uid, self.task)}-{count:04d}.parquet"
             out = pa.BufferOutputStream()
             pq.write_table(table, out)
             data = out.getvalue()
@@ -98,6 +99,11 @@ class Delivery:
         except Exception as error:
             return Message.of("failed", uid, f"sink parquet at {sink.path!r}: {error}")
         return Message.of("written", uid, {"rows": table.num_rows, "bytes": data.size})
+
+
+def part_prefix(txn: int, uid: int, task: str) -> str:
+    """How the files begin that one task writes for one query."""
+    return f"part-{txn:010d}-{uid}-{task}"
 
 
 _SPAN = b"headrace.span"

@@ -1,0 +1,219 @@
+"""One transaction: a micro-batch or a firing without one, from the state before to the one after.
+
+Results that the last batch left for this one are fired by tasks beside the ingest tasks, in the
+same job, before the batch's own tuples count; what the batch itself makes due is fired by a job
+after it, unless that is left for the next batch.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.kernels.answers import Setting
+from headrace.spark.culprits import find_culprits
+from headrace.spark.emitter import Emitter
+from headrace.spark.fire_job import FireJob, replaced
+from headrace.spark.fire_task import FireTask
+from headrace.spark.firing import still_needed
+from headrace.spark.ingest_job import Ingest
+from headrace.spark.ingest_task import BatchFrame
+from headrace.spark.journal import Begin, Journal
+from headrace.spark.messages import Message, SectionRef
+from headrace.spark.plans import PlanBook
+from headrace.spark.query import Query
+from headrace.spark.state import PipelineState
+from headrace.spark.store import Store
+from headrace.spark.streams import Stream
+from headrace.spark.task_sinks import TaskSink, part_prefix
+from headrace.types import BEGINNING, Clock
+
+log = logging.getLogger("headrace")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a transaction led to."""
+
+    state: PipelineState
+    infos: list[dict[str, Any]]
+    failed: dict[int, str]
+    used_files: set[str]
+    """Bucket files that were there before or on the way; those not in the state can go."""
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """Runs under the pipeline's lock, on the state of the last commit."""
+
+    spark: SparkSession
+    stream: Stream
+    journal: Journal
+    plans: PlanBook
+    setting: Setting
+    clock: Clock
+    queries: Mapping[int, Query]
+    state: PipelineState
+    purge: bool
+    exclude: Callable[[Mapping[int, str]], int]
+    """Takes queries that raise out of the plan and returns the version without them."""
+
+    def run(self, begin: Begin, batch: DataFrame | None, *, defer: bool) -> Outcome:
+        """With `defer`, what this batch makes due is left for the next one."""
+        state, sections, fresh = self.state, list(self.state.sections), list[SectionRef]()
+        used = {s.file for s in sections}
+        emitter = Emitter(self.spark, self.queries, begin.txn, self.clock)
+        infos: list[dict[str, Any]] = []
+        upto = state.emitted_upto_us
+        if batch is not None:
+            begin, owed, messages = self._ingest(begin, batch)
+            upto = max(upto, state.progress.watermark_us)
+            emitter.begin_firing(sessions=owed is not None and bool(owed.session_lives))
+            infos = [m.value for m in messages if m.kind == "info"]
+            emitter.take(messages, upto)
+            self._fire_job(begin, state.emitted_upto_us, upto).finish(emitter)
+            sections = replaced(sections, emitter.take_compacted())
+            fresh = [SectionRef.from_json(s) for i in infos for s in i["sections"]]
+            used |= {s.file for s in (*sections, *fresh)}
+        late = self._note_late(infos)
+        highest = _highest(infos)
+        progress = state.progress.heard(highest, begin.now_s) if highest else state.progress
+        progress = progress.at(begin.now_s)
+        if not defer:
+            job = self._fire_job(begin, upto, progress.watermark_us)
+            job.run([*sections, *fresh], emitter)
+            sections = replaced([*sections, *fresh], emitter.take_compacted())
+            used |= {s.file for s in sections}
+            upto, fresh = max(upto, progress.watermark_us), []
+        emitter.deliver()
+        self._deliver_late(emitter, begin.txn)
+        active = [q for q in self.plans[begin.version].queries if int(q.uid) not in emitter.failed]
+        # Only a firing of sessions tells which are still open; without one all pieces stay.
+        held_from = emitter.held_from_us if emitter.fired_sessions else BEGINNING
+        kept = still_needed(active, sections, self.plans.plans, upto, held_from)
+        after = replace(
+            state,
+            progress=progress,
+            txn=begin.txn,
+            batch_id=begin.batch_id if batch is not None else state.batch_id,
+            emitted_upto_us=upto,
+            sections=(*kept, *fresh),
+            tuples=state.tuples + sum(i["tuples"] for i in infos),
+            without_time=state.without_time + sum(i["without_time"] for i in infos),
+            from_future=state.from_future + sum(i["from_future"] for i in infos),
+            late=late,
+        )
+        return Outcome(after, infos, emitter.failed, used)
+
+    def _ingest(
+        self, begin: Begin, batch: DataFrame
+    ) -> tuple[Begin, FireTask | None, list[Message]]:
+        """Run the ingest job; queries whose expressions raise are taken out and it runs again."""
+        progress = self.state.progress
+        upto = max(self.state.emitted_upto_us, progress.watermark_us)
+        while True:
+            entry = self.plans[begin.version]
+            where = entry.queries[0].logical.where_sql if len(entry.queries) == 1 else None
+            frame = BatchFrame(
+                buckets=self.journal.buckets,
+                txn=begin.txn,
+                watermark_us=upto,
+                now_us=int(begin.now_s * 1e6),
+                highest_us=progress.highest_us if progress.highest_us > BEGINNING else None,
+                max_ahead_us=self.stream.max_ahead_us,
+                sinks=self._task_sinks(begin),
+                time_zone=self.setting.time_zone,
+                keep_late=self.stream.late_sink is not None,
+            )
+            job = Ingest(self.stream, entry.plan, entry.handle, frame, where)
+            owed = self._owed(begin, upto)
+            try:
+                return begin, owed, job.run(batch, owed)
+            except Exception as error:
+                culprits = find_culprits(job, batch, [q.logical for q in entry.queries], error)
+                if not culprits:
+                    raise
+                take_back(self.queries.values(), begin.txn)
+                reasons = {int(entry.queries[n].uid): reason for n, reason in culprits.items()}
+                begin = replace(begin, version=self.exclude(reasons))
+                self.journal.begin(begin)
+
+    def _owed(self, begin: Begin, upto: int) -> FireTask | None:
+        """What the last batch made due and left."""
+        if upto <= self.state.emitted_upto_us:
+            return None
+        return self._fire_job(begin, self.state.emitted_upto_us, upto).task(
+            self.state.sections, "r"
+        )
+
+    def _fire_job(self, begin: Begin, emitted_upto_us: int, watermark_us: int) -> FireJob:
+        column = self.stream.schema.find(self.stream.schema.event_time)
+        return FireJob(
+            spark=self.spark,
+            journal=self.journal,
+            plans=self.plans,
+            setting=self.setting,
+            begin=begin,
+            sinks=self._task_sinks(begin),
+            emitted_upto_us=emitted_upto_us,
+            watermark_us=watermark_us,
+            ntz=column is not None and column.type == "timestamp_ntz",
+            take_back=lambda: take_back(self.queries.values(), begin.txn, "s"),
+            purge=self.purge,
+        )
+
+    def _task_sinks(self, begin: Begin) -> dict[int, TaskSink]:
+        return {
+            int(q.uid): self.queries[int(q.uid)].sink.for_tasks(
+                q.since_us if q.partial_first else None
+            )
+            for q in self.plans[begin.version].queries
+        }
+
+    def _note_late(self, infos: list[dict[str, Any]]) -> dict[int, int]:
+        late = dict(self.state.late)
+        for info in infos:
+            for name, count in info["late"].items():
+                uid = int(name)
+                late[uid] = late.get(uid, 0) + count
+                if uid in self.queries:
+                    self.queries[uid].missed(count)
+        return late
+
+    def _deliver_late(self, emitter: Emitter, txn: int) -> None:
+        """Late tuples go to the stream's own sink, if it has one; at least once."""
+        if self.stream.late_sink is None or not emitter.late:
+            return
+        names = [c.name for c in self.stream.schema.columns]
+        table = pa.concat_tables([t.select(names) for t in emitter.late])
+        try:
+            self.stream.late_sink.deliver(self.spark, table, txn)
+        except Exception:
+            name = self.stream.schema.name
+            log.warning("the sink for late tuples of %r failed", name, exc_info=True)
+
+
+def take_back(queries: Iterable[Query], txn: int, task: str = "") -> None:
+    """Remove the files that an unfinished transaction has written to parquet sinks."""
+    for query in queries:
+        if query.sink.kind != "parquet":
+            continue
+        folder = Store(query.sink.options["path"])
+        prefix = part_prefix(txn, int(query.uid), task)
+        for name in folder.names():
+            if name.startswith(prefix):
+                folder.delete(name)
+
+
+def _highest(infos: list[dict[str, Any]]) -> dict[str, int]:
+    """The highest event time of each partition."""
+    highest: dict[str, int] = {}
+    for info in infos:
+        for partition, time_us in info["highest_us"].items():
+            highest[partition] = max(highest.get(partition, time_us), time_us)
+    return highest
