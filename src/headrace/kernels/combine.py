@@ -9,7 +9,7 @@ classes, and where these are one side of an ordered axis, one look-up in a runni
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow as pa
 from headrace.kernels.cells import Cells, merge_cells
 from headrace.kernels.columns import Array, Bools, Ints
 from headrace.kernels.keys import compress, unify_keys
-from headrace.kernels.states import State, concat, count_rows, merge
+from headrace.kernels.states import State, alike, concat, count_rows, merge
 from headrace.query.plan import Partial
 from headrace.query.window import Span
 
@@ -199,10 +199,10 @@ def can_be_dense(blocks: Sequence[Block]) -> bool:
     """Blocks of one layout whose partial results can be added up point by point."""
     if not blocks:
         return False
-    names = [[(s.partial, tuple(sorted({*s.parts} - {"n"}))) for s in c.states] for c, _ in blocks]
+    partials = [[s.partial for s in c.states] for c, _ in blocks]
     return (
         all(layout is blocks[0][1] for _, layout in blocks)
-        and all(n == names[0] for n in names)
+        and all(p == partials[0] for p in partials)
         and all(
             s.dictionary is None
             and set(s.parts) <= _ADDED | {"v"}
@@ -237,13 +237,17 @@ def combine_dense(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answe
     codes, table = unify_keys([c.keys for c, _ in blocks])
     shape = (columns, table.num_rows)
     partials = [s.partial for s in blocks[0][0].states]
+    brought = [
+        alike([c.states[i] for c, _ in blocks], [c.rows for c, _ in blocks])
+        for i in range(len(partials))
+    ]
     names: Names = [(-1, "rows")]
-    for i in range(len(partials)):
-        names += [(i, n) for n in sorted({n for c, _ in blocks for n in c.states[i].parts})]
+    names += [(i, n) for i, states in enumerate(brought) for n in states[0].parts]
     where: dict[int, list[tuple[Cells, int, Ints]]] = {}
-    for (cells, _), code in zip(blocks, codes, strict=True):
-        for number, start in enumerate(cells.slices):
-            where.setdefault(int(start), []).append((cells, number, code))
+    for number, code in enumerate(codes):
+        cells = replace(blocks[number][0], states=tuple(states[number] for states in brought))
+        for at, start in enumerate(cells.slices):
+            where.setdefault(int(start), []).append((cells, at, code))
     starts = np.array(sorted(where), dtype=np.int64)
     runs = _Runs.of(layout)
     for end in sorted({w[1] for w, _ in due}):
@@ -292,11 +296,7 @@ def _ufunc(partials: Sequence[Partial], name: tuple[int, str]) -> np.ufunc:
 
 
 def _component(cells: Cells, name: tuple[int, str]) -> Array:
-    """A part of the cells' states; where no value was null, as many are known as there are rows."""
-    number, part = name
-    if number < 0:
-        return cells.rows
-    return cells.states[number].parts.get(part, cells.rows)
+    return cells.rows if name[0] < 0 else cells.states[name[0]].parts[name[1]]
 
 
 def _add(

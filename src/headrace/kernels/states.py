@@ -218,29 +218,33 @@ def _merge_timed(op: str, parts: dict[str, Array], groups: Ints, size: int) -> d
     return {"t": edge, "n": is_known, "v": value}
 
 
-def concat(states: list[State], rows: list[Ints]) -> State:
-    """States one after the other, brought to the same components."""
-    partial = states[0].partial
+def alike(states: list[State], rows: list[Ints]) -> list[State]:
+    """States of one partial, brought to the same components (values apart)."""
     names = {name for s in states for name in s.parts}
-    if partial.op == "sum" and any(n.startswith("l") for n in names) and "s" in names:
+    if states[0].partial.op == "sum" and "s" in names and "l0" in names:
         states = [_limbed(s) for s in states]
         names = {name for s in states for name in s.parts}
-    parts: dict[str, Array] = {}
-    for name in sorted(names - {"v"}):
-        pieces = []
-        for state, count in zip(states, rows, strict=True):
-            if name in state.parts:
-                pieces.append(state.parts[name])
-            elif name == "n":
-                pieces.append(count)
-            else:
-                pieces.append(np.zeros(len(count), dtype=np.int64))
-        parts[name] = np.concatenate(pieces)
+    out = []
+    for state, count in zip(states, rows, strict=True):
+        missing = {n: count if n == "n" else np.zeros(len(count), np.int64) for n in names}
+        parts = {n: state.parts.get(n, missing[n]) for n in sorted(names)}
+        out.append(State(state.partial, parts, state.dictionary))
+    return out
+
+
+def concat(states: list[State], rows: list[Ints]) -> State:
+    """States one after the other, brought to the same components."""
+    states = alike(states, rows)
+    parts = {
+        name: np.concatenate([s.parts[name] for s in states])
+        for name in states[0].parts
+        if name != "v"
+    }
     dictionary = None
-    if "v" in names:
+    if "v" in states[0].parts:
         merged = concat_values([Values(s.parts["v"], None, s.dictionary) for s in states])
         parts["v"], dictionary = merged.data, merged.dictionary
-    return State(partial, parts, dictionary)
+    return State(states[0].partial, parts, dictionary)
 
 
 def _limbed(state: State) -> State:
