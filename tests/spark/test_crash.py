@@ -25,13 +25,14 @@ KILLS = 4
 
 
 def _run(folder: Path, number: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.crash_child", str(folder), str(SEED + number)],
-        cwd=ROOT,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / f"stderr{number}").open("wb"),
-    )
+    with (folder / f"stderr{number}").open("wb") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.spark.crash_child", str(folder), str(SEED + number)],
+            cwd=ROOT,
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+        )
 
 
 def _committed(folder: Path) -> int:
