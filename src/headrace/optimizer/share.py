@@ -36,13 +36,20 @@ def share(
     queries: Sequence[ActiveQuery],
     *,
     rows_in_jvm: bool,
+    reads_files: bool = False,
     statistics: Statistics | None = None,
 ) -> SharedPlan:
-    """The plan under which these queries run together."""
+    """The plan under which these queries run together.
+
+    With ``reads_files``, tasks can fetch the tuples by themselves as long as no query needs an
+    expression that only Spark computes.
+    """
     stats = statistics or Statistics()
     queries = sorted(queries, key=lambda q: q.uid)
     windowed = [q for q in queries if not q.logical.is_selection]
-    lane, why = choose_lane([q.logical for q in queries], rows_in_jvm=rows_in_jvm)
+    derived, types = _columns(stream, queries)
+    in_jvm = rows_in_jvm and not (reads_files and not derived)
+    lane, why = choose_lane([q.logical for q in queries], rows_in_jvm=in_jvm)
     families: dict[Family, list[ActiveQuery]] = {}
     for query in windowed:
         for family in _families_of(query):
@@ -51,7 +58,6 @@ def share(
     for family, members in families.items():
         for candidate in _grouped(family, members, stats):
             groups.append(_group(len(groups), family, candidate, members))
-    derived, types = _columns(stream, queries)
     return SharedPlan(
         version=version,
         lane=lane,

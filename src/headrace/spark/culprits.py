@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
-
 from headrace.query.logical import LogicalQuery
 from headrace.query.needs import column_name, expressions_of
 from headrace.query.plan import derived_name
 from headrace.query.predicate import truths_of
+from headrace.spark.file_scan import Batch
 from headrace.spark.ingest_job import Ingest
 
 
 def find_culprits(
-    job: Ingest, batch: DataFrame, queries: Sequence[LogicalQuery], error: Exception
+    job: Ingest, batch: Batch, queries: Sequence[LogicalQuery], error: Exception
 ) -> dict[int, str]:
     """Numbers of the queries that raise on this batch, with Spark's reason.
 
@@ -40,7 +39,7 @@ def _columns_of(query: LogicalQuery) -> set[str]:
 
 
 def _raising(
-    job: Ingest, batch: DataFrame, names: list[str], derived: dict[str, str]
+    job: Ingest, batch: Batch, names: list[str], derived: dict[str, str]
 ) -> dict[str, str]:
     try:
         job.probe(batch, {n: derived[n] for n in names})
@@ -54,10 +53,11 @@ def _raising(
     return {}
 
 
-def _reads_alone(job: Ingest, batch: DataFrame) -> bool:
+def _reads_alone(job: Ingest, batch: Batch) -> bool:
     """Whether the batch itself can be read."""
     try:
-        replace(job, plan=replace(job.plan, groups=(), selectors=())).run(batch)
+        nothing = replace(job.plan, groups=(), selectors=(), derived={})
+        replace(job, plan=nothing).run(batch.without_files())
     except Exception:
         return False
     return True

@@ -1,14 +1,17 @@
-"""A micro-batch of a file stream as a scan that Catalyst can see through.
+"""A micro-batch of a file stream, read better than `foreachBatch` hands it over.
 
-Spark hands `foreachBatch` rows of all columns, behind a wall that its optimizer does not cross.
-The plan of the batch is at hand, though: read as a batch instead of a stream, only the columns and
-the files that are asked for are read. Internals of Spark are used for it, so whatever is not as
-expected leaves the batch as it came.
+Spark gives the callback rows of all columns, behind a wall that its optimizer does not cross. The
+plan of the batch is at hand, though. It names the files: parquet ones can be read where they are
+reduced, without a row in the JVM. And read as a batch instead of a stream, only the columns that
+are asked for are read. Internals of Spark are used for both, so whatever is not as expected leaves
+the batch as it came.
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -18,27 +21,64 @@ log = logging.getLogger("headrace")
 
 _SEEN_THROUGH = {"Project", "Filter", "SubqueryAlias"}
 """Operators without state, through which a query's needs are passed down."""
+_CHANGES_VALUES = {"datetimerebasemode", "int96rebasemode", "ignorecorruptfiles"}
+"""Options under which Spark's reader gives other values than the file holds."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The tuples of a micro-batch, or the offset ranges of an Arrow source."""
+
+    given: DataFrame
+    files: tuple[str, ...] = ()
+    """Parquet files with exactly these tuples, if tasks can read them by themselves."""
+    scan: Any = None
+    depth: int = 0
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """As a DataFrame, with the wall taken down where there is a way."""
+        return self.given if self.scan is None else _unwalled(self.given, self.scan, self.depth)
+
+    def without_files(self) -> Batch:
+        """The same tuples, to be read by Spark."""
+        return replace(self, files=())
 
 
 class FileScan:
-    """Turns the batches of one streaming query into scans; gives up at the first that is none."""
+    """Sees what the batches of one streaming query are, or leaves them as they come."""
 
     def __init__(self) -> None:
-        self._gave_up = False
+        self._is_files = True
+        self._reads_files = True
         self._depth = 0
 
-    def of(self, batch: DataFrame, streaming: StreamingQuery | None) -> DataFrame:
-        """The same tuples, as a scan if the batch is one."""
-        if self._gave_up or streaming is None:
-            return batch
+    def of(self, given: DataFrame, streaming: StreamingQuery | None) -> Batch:
+        """The same tuples, with all that is known of them."""
+        if not self._is_files or streaming is None:
+            return Batch(given)
         try:
             plan = streaming._jsq.streamingQuery().lastExecution().analyzed().child()
             self._depth = self._depth or _depth(plan)
-            return _unwalled(batch, plan, self._depth)
+            files = _files(plan) if self._reads_files and self._depth == 1 else ()
+            return Batch(given, files, plan, self._depth)
         except Exception:
             log.debug("batches of this stream stay as they come", exc_info=True)
-            self._gave_up = True
-            return batch
+            self._is_files = False
+            return Batch(given)
+
+    def give_up_files(self, reason: str) -> None:
+        """From now on Spark reads the files."""
+        log.info("files are read by Spark: %s", reason)
+        self._reads_files = False
+
+
+def is_parquet(stream: DataFrame) -> bool:
+    """Whether a streaming DataFrame is nothing but a stream of parquet files."""
+    plan = stream._jdf.queryExecution().analyzed()
+    if plan.getClass().getSimpleName() != "StreamingRelation":
+        return False
+    return str(plan.dataSource().className()) == "parquet"
 
 
 def _depth(plan: Any) -> int:
@@ -50,6 +90,22 @@ def _depth(plan: Any) -> int:
     if kind != "LogicalRelation":
         raise ValueError(f"{kind} is not a scan of files")
     return depth
+
+
+def _files(plan: Any) -> tuple[str, ...]:
+    """Local parquet files under a mere renaming of columns, which Spark puts over every source."""
+    relation = plan.child().relation()
+    options = {str(name).lower() for name in relation.options().keys().mkString("\n").split("\n")}
+    if (
+        relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat"
+        or relation.partitionSchema().length()
+        or options & _CHANGES_VALUES
+    ):
+        return ()
+    paths = relation.location().rootPaths().mkString("\n").split("\n")
+    if not all(path.startswith("file:/") for path in paths):
+        return ()
+    return tuple("/" + path.removeprefix("file:").lstrip("/") for path in paths)
 
 
 def _unwalled(batch: DataFrame, plan: Any, depth: int) -> DataFrame:

@@ -20,6 +20,8 @@ from headrace.spark.catalyst_task import (
     aggregates_sql,
     slice_sql,
 )
+from headrace.spark.file_scan import Batch
+from headrace.spark.file_task import BatchTasks, ReduceFiles
 from headrace.spark.fire_task import FireBeside, FireTask
 from headrace.spark.ingest_task import (
     PARTITION,
@@ -44,9 +46,12 @@ class Ingest:
     frame: BatchFrame
     where_sql: str | None = None
 
-    def run(self, batch: DataFrame, beside: FireTask | None = None) -> list[Message]:
+    def run(self, batch: Batch, beside: FireTask | None = None) -> list[Message]:
         """Run the job, with the tasks of a firing beside its own; returns all their messages."""
-        session = batch.sparkSession
+        idle = not self.plan.groups and not self.plan.selectors
+        if batch.files and not self.plan.derived:
+            return self._numbered(batch, beside)
+        session = batch.given.sparkSession
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
         frames: list[DataFrame] = []
         messages: list[Message] = []
@@ -54,19 +59,19 @@ class Ingest:
             # First, because it is the longest task where there is little to ingest.
             numbers = session.range(0, beside.count, 1, beside.count)
             frames.append(numbers.mapInArrow(FireBeside(beside), SCHEMA))
-        if not self.stream.rows_in_jvm:
-            frames.append(self._ranges(batch))
-        elif not self.plan.groups and not self.plan.selectors:
-            messages.append(self._scaled(batch)._progress_only(batch))
+        if not self.stream.rows_in_jvm or (batch.files and self.plan.lane == "kernel"):
+            frames.append(self._beside_the_jvm(batch))
+        elif idle:
+            messages.append(self._scaled(batch.frame)._progress_only(batch.frame))
         elif self.plan.lane == "catalyst":
-            frames.append(self._scaled(batch)._catalyst(batch))
+            frames.append(self._scaled(batch.frame)._catalyst(batch.frame))
         else:
-            frames.append(self._kernel(batch, self.plan, None))
+            frames.append(self._kernel(batch.frame, self.plan, None))
         return messages + (_collected(reduce(DataFrame.union, frames)) if frames else [])
 
-    def probe(self, batch: DataFrame, derived: dict[str, str]) -> None:
+    def probe(self, batch: Batch, derived: dict[str, str]) -> None:
         """Evaluate some derived columns over the batch, to see whether they raise."""
-        rows = self._rows(batch)
+        rows = self._rows(batch.frame)
         rows.selectExpr(*[f"{sql} AS {name}" for name, sql in derived.items()]).write.format(
             "noop"
         ).mode("overwrite").save()
@@ -89,35 +94,54 @@ class Ingest:
         selected = rows.selectExpr(*columns)
         return selected.mapInArrow(ReduceRows(self.handle, self.frame, alone), SCHEMA)
 
-    # -- an Arrow source ----------------------------------------------------------------------
+    # -- tuples that tasks fetch --------------------------------------------------------------
 
-    def _ranges(self, batch: DataFrame) -> DataFrame:
+    def _numbered(self, batch: Batch, beside: FireTask | None) -> list[Message]:
+        """Files without any Spark expression need no plan of Spark's: a job of numbered tasks."""
+        context = batch.given.sparkSession.sparkContext
+        tasks = BatchTasks(self._files(batch, context.defaultParallelism, None), beside)
+        numbers = context.parallelize(range(tasks.count), tasks.count)
+        return [Message(*row) for row in numbers.mapPartitions(tasks).collect()]
+
+    def _files(self, batch: Batch, tasks: int, plan: SharedPlan | None) -> ReduceFiles:
+        schema = self.stream.schema
+        wanted = {*(plan or self.plan).columns, schema.event_time, self.stream.partition}
+        return ReduceFiles(
+            self.handle,
+            self.frame,
+            batch.files,
+            tasks,
+            {c.name: c.type for c in schema.columns if self.frame.keep_late or c.name in wanted},
+            schema.event_time,
+            self.stream.partition,
+            plan,
+        )
+
+    def _beside_the_jvm(self, batch: Batch) -> DataFrame:
         """Groups that need no Spark expression are fused; the others pass through the JVM."""
         plan = self.plan
         if self.frame.keep_late and plan.derived:
             # One tuple may be late for several groups: seen in one place, it is routed once.
-            return self._kernel(self._rows(batch), plan, None)
+            return self._kernel(self._rows(batch.frame), plan, None)
         fused, others = _split(plan)
-        source = self.stream.source
-        assert not isinstance(source, DataFrame)
-        columns = fused.columns
-        if self.frame.keep_late:
-            columns = tuple(c.name for c in self.stream.schema.columns)
-        direct = batch.mapInArrow(
-            ReduceRanges(
-                self.handle,
-                self.frame,
-                source,
-                self.stream.schema.event_time,
-                columns,
-                None if others is None else fused,
-            ),
-            SCHEMA,
-        )
+        direct = self._fused(batch, None if others is None else fused, fused.columns)
         if others is None:
             return direct
         beside = replace(self, frame=replace(self.frame, counts_tuples=False))
-        return direct.union(beside._kernel(self._rows(batch), others, others))
+        return direct.union(beside._kernel(self._rows(batch.frame), others, others))
+
+    def _fused(self, batch: Batch, plan: SharedPlan | None, columns: tuple[str, ...]) -> DataFrame:
+        source = self.stream.source
+        if isinstance(source, DataFrame):
+            session = batch.given.sparkSession
+            tasks = session.sparkContext.defaultParallelism
+            numbers = session.range(0, tasks, 1, tasks)
+            return numbers.mapInArrow(self._files(batch, tasks, plan), SCHEMA)
+        if self.frame.keep_late:
+            columns = tuple(c.name for c in self.stream.schema.columns)
+        time = self.stream.schema.event_time
+        fetch = ReduceRanges(self.handle, self.frame, source, time, columns, plan)
+        return batch.frame.mapInArrow(fetch, SCHEMA)
 
     def _rows(self, batch: DataFrame) -> DataFrame:
         if self.stream.rows_in_jvm:

@@ -109,7 +109,7 @@ class SectionWriter:
         return self._refs
 
 
-class _Reducer:
+class Reducer:
     """Reduces the tuples of one task chunk by chunk."""
 
     def __init__(
@@ -206,7 +206,7 @@ class ReduceRows:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.handle.get()
         compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
-        reducer = _Reducer(compiled, task.queries, self.frame)
+        reducer = Reducer(compiled, task.queries, self.frame)
         for chunk in _chunks(batches):
             partitions: Ints | str = "0"
             if PARTITION in chunk.column_names:
@@ -229,7 +229,7 @@ class ReduceRanges:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.handle.get()
         compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
-        reducer = _Reducer(compiled, task.queries, self.frame)
+        reducer = Reducer(compiled, task.queries, self.frame)
         for partition, start, end in _ranges(batches):
             read = self.source.read(partition, start, end, [*self.columns, self.event_time])
             for chunk in _chunks(read):

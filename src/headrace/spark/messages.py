@@ -21,7 +21,9 @@ ARROW_SCHEMA = pa.schema(
     [pa.field("kind", pa.string()), pa.field("uid", pa.int64()), pa.field("payload", pa.binary())]
 )
 
-Kind = Literal["info", "rows", "written", "staged", "late", "failed", "held", "compacted"]
+Kind = Literal[
+    "info", "rows", "written", "staged", "late", "failed", "held", "compacted", "unreadable"
+]
 
 
 @dataclass(frozen=True, slots=True)

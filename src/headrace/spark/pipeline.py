@@ -28,7 +28,7 @@ from headrace.query.plan import SharedPlan
 from headrace.registry.changelog import Registry
 from headrace.spark.culprits import reason_of
 from headrace.spark.explain import explain_plan, explain_query
-from headrace.spark.file_scan import FileScan
+from headrace.spark.file_scan import Batch, FileScan
 from headrace.spark.firing import members_of, still_needed
 from headrace.spark.journal import Begin, Journal
 from headrace.spark.messages import SectionRef
@@ -95,9 +95,13 @@ class Pipeline:
         )
         self._state = PipelineState(fresh)
         self._plans = PlanBook(
-            spark.sparkContext, store.address, stream.schema, rows_in_jvm=stream.rows_in_jvm
+            spark.sparkContext,
+            store.address,
+            stream.schema,
+            rows_in_jvm=stream.rows_in_jvm,
+            reads_files=stream.reads_files,
         )
-        self._file_scan = FileScan()
+        self._scan = FileScan()
         self._replaying: Begin | None = None
         self._purge = False
         self._oldest_change = 0
@@ -337,7 +341,6 @@ class Pipeline:
                 return
             started = time.monotonic()
             try:
-                batch = self._file_scan.of(batch, self._streaming)
                 begin = self._replaying
                 if begin is None:
                     self._apply_requests()
@@ -349,7 +352,8 @@ class Pipeline:
                         self._clock.now(),
                     )
                     self._journal.begin(begin)
-                self._transact(begin, batch, defer=self._catches_up(started))
+                seen = self._scan.of(batch, self._streaming)
+                self._transact(begin, seen, defer=self._catches_up(started))
                 self._replaying = None
                 self._apply_requests()
             except Exception as error:
@@ -386,7 +390,7 @@ class Pipeline:
         finally:
             self._lock.release()
 
-    def _transact(self, begin: Begin, batch: DataFrame | None, *, defer: bool = False) -> None:
+    def _transact(self, begin: Begin, batch: Batch | None, *, defer: bool = False) -> None:
         transaction = Transaction(
             spark=self._spark,
             stream=self.stream,
@@ -397,6 +401,7 @@ class Pipeline:
             queries=self._queries,
             state=self._state,
             purge=self._purge,
+            scan=self._scan,
             exclude=self._exclude,
         )
         outcome = transaction.run(begin, batch, defer=defer)

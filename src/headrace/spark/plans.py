@@ -39,12 +39,19 @@ class PlanBook:
     """Plans by version."""
 
     def __init__(
-        self, context: SparkContext, pipeline: str, stream: StreamSchema, *, rows_in_jvm: bool
+        self,
+        context: SparkContext,
+        pipeline: str,
+        stream: StreamSchema,
+        *,
+        rows_in_jvm: bool,
+        reads_files: bool,
     ) -> None:
         self._context = context
         self._pipeline = pipeline
         self._stream = stream
         self._rows_in_jvm = rows_in_jvm
+        self._reads_files = reads_files
         self._entries: dict[int, PlanEntry] = {}
         self._proposal: _Proposal | None = None
         self._lock = threading.RLock()
@@ -64,6 +71,7 @@ class PlanBook:
             self._stream,
             queries,
             rows_in_jvm=self._rows_in_jvm,
+            reads_files=self._reads_files,
             statistics=statistics,
         )
         logical = {int(q.uid): q.logical for q in queries}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +14,7 @@ from headrace.errors import QueryError, near
 from headrace.query.schema import StreamSchema, quoted
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import columns_of
+from headrace.spark.file_scan import is_parquet
 from headrace.spark.ranges import ranges
 from headrace.spark.sinks import Sink
 from headrace.types import duration_us
@@ -97,6 +99,11 @@ class Stream:
     def rows_in_jvm(self) -> bool:
         """Whether Spark itself reads the tuples."""
         return isinstance(self.source, DataFrame)
+
+    @cached_property
+    def reads_files(self) -> bool:
+        """Whether tasks can probably read the tuples by themselves, without the JVM."""
+        return isinstance(self.source, DataFrame) and is_parquet(self.source)
 
     @property
     def partitions(self) -> tuple[str, ...]:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from headrace.kernels.answers import Setting
 from headrace.spark.culprits import find_culprits
 from headrace.spark.emitter import Emitter
+from headrace.spark.file_scan import Batch, FileScan
 from headrace.spark.fire_job import FireJob, replaced
 from headrace.spark.fire_task import FireTask
 from headrace.spark.firing import still_needed
@@ -60,10 +61,11 @@ class Transaction:
     queries: Mapping[int, Query]
     state: PipelineState
     purge: bool
+    scan: FileScan
     exclude: Callable[[Mapping[int, str]], int]
     """Takes queries that raise out of the plan and returns the version without them."""
 
-    def run(self, begin: Begin, batch: DataFrame | None, *, defer: bool) -> Outcome:
+    def run(self, begin: Begin, batch: Batch | None, *, defer: bool) -> Outcome:
         """With `defer`, what this batch makes due is left for the next one."""
         state, sections, fresh = self.state, list(self.state.sections), list[SectionRef]()
         used = {s.file for s in sections}
@@ -110,9 +112,7 @@ class Transaction:
         )
         return Outcome(after, infos, emitter.failed, used)
 
-    def _ingest(
-        self, begin: Begin, batch: DataFrame
-    ) -> tuple[Begin, FireTask | None, list[Message]]:
+    def _ingest(self, begin: Begin, batch: Batch) -> tuple[Begin, FireTask | None, list[Message]]:
         """Run the ingest job; queries whose expressions raise are taken out and it runs again."""
         progress = self.state.progress
         upto = max(self.state.emitted_upto_us, progress.watermark_us)
@@ -133,7 +133,13 @@ class Transaction:
             job = Ingest(self.stream, entry.plan, entry.handle, frame, where)
             owed = self._owed(begin, upto)
             try:
-                return begin, owed, job.run(batch, owed)
+                messages = job.run(batch, owed)
+                unreadable = [str(m.value) for m in messages if m.kind == "unreadable"]
+                if not unreadable:
+                    return begin, owed, messages
+                take_back(self.queries.values(), begin.txn)
+                self.scan.give_up_files(unreadable[0])
+                batch = batch.without_files()
             except Exception as error:
                 culprits = find_culprits(job, batch, [q.logical for q in entry.queries], error)
                 if not culprits:
