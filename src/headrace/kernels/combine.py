@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ _LARGEST_GRID = 1 << 24
 _ADDED = {"n", "s", "l0", "l1", "l2", "l3"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """What the columns of some cells stand for: which queries each of them belongs to."""
 
@@ -49,6 +50,11 @@ class Layout:
     def vectors(cls, uids: Sequence[int]) -> Layout:
         """One column per query."""
         return cls.of(uids, np.eye(len(uids), dtype=bool), ordered=False)
+
+    @cached_property
+    def runs(self) -> _Runs:
+        """Each query's columns as runs; a layout outlives many firings."""
+        return _Runs.of(self.query_sets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +244,7 @@ def combine_dense(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answe
     layout = blocks[0][1]
     codes, table = unify_keys([c.keys for c, _ in blocks])
     grid = _Grid.of(blocks, codes, table.num_rows)
-    runs = _Runs.of(layout)
+    runs = layout.runs
     sums = grid.sums(ordered=layout.ordered)
     rest = [k for k in range(len(grid.names)) if k not in sums]
     for end in sorted({w[1] for w, _ in due}):
@@ -436,8 +442,7 @@ class _Runs:
     runs: tuple[tuple[tuple[int, int], ...], ...]
 
     @classmethod
-    def of(cls, layout: Layout) -> _Runs:
-        sets = layout.query_sets
+    def of(cls, sets: Bools) -> _Runs:
         padded = np.zeros((sets.shape[0] + 2, sets.shape[1]), dtype=np.int8)
         padded[1:-1] = sets
         edges = np.diff(padded, axis=0)

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels.cells import Cells
-from headrace.kernels.columns import Array, Values, to_arrow, values_of
+from headrace.kernels.columns import Array, Ints, Values, flat, to_arrow, values_of
+from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.states import State
 from headrace.query.plan import Partial
 
@@ -63,12 +64,24 @@ def _narrow(part: Array) -> Array:
     return part
 
 
-def decode(data: pa.Buffer | bytes) -> Cells:
-    """The cells of a section."""
+def decode(data: pa.Buffer | bytes, key_groups: tuple[int, int] = (0, KEY_GROUPS)) -> Cells:
+    """The cells of a section, as far as their keys are in the key groups [low, high)."""
     source = pa.BufferReader(data)
     keys = pa.ipc.open_stream(source).read_all()
     table = pa.ipc.open_stream(source).read_all()
     meta = json.loads(table.schema.metadata[_META])
+    groups = keys.column("_group").to_numpy().astype(np.int64)
+    first, last = 0, len(groups)
+    if meta["dense"]:
+        # Cut before anything is widened: a task wants its part of the keys only.
+        first, last = (int(n) for n in np.searchsorted(groups, key_groups))
+
+    def cut(values: Array) -> Array:
+        return values.reshape(-1, max(len(groups), 1))[:, first:last]
+
+    def whole(name: str) -> Ints:
+        return cut(flat(table.column(name)).to_numpy()).astype(np.int64).reshape(-1)
+
     states = []
     for number, described in enumerate(meta["partials"]):
         parts: dict[str, Array] = {}
@@ -77,23 +90,23 @@ def decode(data: pa.Buffer | bytes) -> Cells:
             owner, _, part = name.partition(".")
             if owner != str(number):
                 continue
+            kind = table.schema.field(name).type
+            if pa.types.is_integer(kind):
+                parts[part] = whole(name) if meta["dense"] else values_of(table.column(name)).data
+                continue
             values = values_of(table.column(name))
-            data_ = values.data
             if values.dictionary is not None:
                 dictionary = values.dictionary
-            elif pa.types.is_boolean(table.schema.field(name).type):
-                data_ = data_.astype(bool)
-            parts[part] = data_
+            data_ = values.data.astype(bool) if pa.types.is_boolean(kind) else values.data
+            parts[part] = cut(data_).reshape(-1) if meta["dense"] else data_
         states.append(State(Partial(*described), parts, dictionary))
-    index = None
-    if not meta["dense"]:
-        index = table.column("index").to_numpy().astype(np.int64)
-    return Cells(
+    cells = Cells(
         np.array(meta["slices"], dtype=np.int64),
         meta["columns"],
-        keys.drop_columns(["_group"]),
-        keys.column("_group").to_numpy().astype(np.int64),
-        index,
-        table.column("rows").to_numpy().astype(np.int64),
+        keys.drop_columns(["_group"]).slice(first, last - first),
+        groups[first:last],
+        None if meta["dense"] else table.column("index").to_numpy().astype(np.int64),
+        whole("rows") if meta["dense"] else table.column("rows").to_numpy().astype(np.int64),
         tuple(states),
     )
+    return cells if cells.is_dense else cells.of_key_groups(*key_groups)

@@ -13,7 +13,10 @@ from headrace.spark.firing import members_of
 from headrace.spark.messages import SectionRef
 
 MANY_SECTIONS = 16
-"""So many sections of one kind are merged into one."""
+"""So many small sections of one kind are merged into one."""
+MANY_LARGE_SECTIONS = 48
+"""Large ones are left alone longer: where windows are short, they are gone before it pays."""
+LARGE_BYTES = 1 << 16
 MANY_VERSIONS = 6
 """So many plan versions in the state, and the old ones are turned into one column per query."""
 MANY_ARRIVALS = 8
@@ -62,16 +65,21 @@ def plan_compaction(
         if (has_gone and purge) or (stale and len(old_versions) >= MANY_VERSIONS):
             units.append(_unit("convert", refs, alive, active))
         else:
-            by_family: dict[object, list[SectionRef]] = {}
+            alike: dict[tuple[object, int], list[SectionRef]] = {}
             for ref in refs:
-                by_family.setdefault(ref.family, []).append(ref)
+                alike.setdefault((ref.family, _tier(ref)), []).append(ref)
             units += [
                 _unit("merge", some, alive, active)
-                for some in by_family.values()
-                if len(some) >= MANY_SECTIONS
+                for (_, tier), some in alike.items()
+                if len(some) >= (MANY_LARGE_SECTIONS if tier else MANY_SECTIONS)
             ]
     units += _session_units(active, sections, plans, purge=purge)
     return units
+
+
+def _tier(ref: SectionRef) -> int:
+    """Sections are merged with others of their size, so that a byte is seldom written again."""
+    return 0 if ref.length < LARGE_BYTES else 1 + (ref.length // LARGE_BYTES).bit_length() // 3
 
 
 def _session_units(

@@ -79,8 +79,8 @@ class FireTask:
         blocks: dict[tuple[tuple[str, ...], str | None, int | None], list[Block]] = {}
         arrivals: dict[tuple[tuple[str, ...], str | None, int | None], list[Arrival]] = {}
         for ref in self.refs:
-            cells = sections.decode(self.buckets.read_range(ref.file, ref.offset, ref.length))
-            cells = cells.of_key_groups(low, high)
+            data = self.buckets.read_range(ref.file, ref.offset, ref.length)
+            cells = sections.decode(data, (low, high))
             if not cells.keys.num_rows:
                 continue
             layout = layout_of(self.plans, ref.version, ref.group, ref.uids)
