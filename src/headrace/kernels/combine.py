@@ -340,7 +340,8 @@ class _Grid:
             for k in components:
                 part = _component(cells, self.names[k])
                 if k not in totals:
-                    totals[k] = np.full(self.shape, self.identity(k, part.dtype), part.dtype)
+                    kind = part.dtype if part.dtype.kind == "f" else np.dtype(np.int64)
+                    totals[k] = np.full(self.shape, self.identity(k, kind), kind)
                 _lay(totals[k], cells, at, code, part, self.ufunc(k))
 
     def sums(self, *, ordered: bool) -> dict[int, _Sums]:

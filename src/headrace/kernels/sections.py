@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels.cells import Cells
-from headrace.kernels.columns import Array, Ints, Values, flat, to_arrow, values_of
+from headrace.kernels.columns import Array, Values, flat, to_arrow, values_of
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.states import State
 from headrace.query.plan import Partial
@@ -79,8 +79,10 @@ def decode(data: pa.Buffer | bytes, key_groups: tuple[int, int] = (0, KEY_GROUPS
     def cut(values: Array) -> Array:
         return values.reshape(-1, max(len(groups), 1))[:, first:last]
 
-    def whole(name: str) -> Ints:
-        return cut(flat(table.column(name)).to_numpy()).astype(np.int64).reshape(-1)
+    def whole(name: str) -> Array:
+        """Whole numbers, still narrow where sums will widen them anyway."""
+        found = cut(flat(table.column(name)).to_numpy())
+        return (found.astype(np.int64) if name.endswith(".v") else found).reshape(-1)
 
     states = []
     for number, described in enumerate(meta["partials"]):

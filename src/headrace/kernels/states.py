@@ -251,7 +251,7 @@ def _limbed(state: State) -> State:
     if "s" not in state.parts:
         return state
     parts = {n: p for n, p in state.parts.items() if n != "s"}
-    data = state.parts["s"]
+    data = state.parts["s"].astype(np.int64)
     return State(state.partial, parts | {"l0": data & _LOW, "l1": data >> 32})
 
 

@@ -81,12 +81,14 @@ def _time_refs(
         return []
     asked = {uid for uids in due.values() for uid in uids}
     low, high = min(s for s, _ in due), max(e for _, e in due)
+    wanted: dict[object, bool] = {}
+    for ref in sections:
+        if ref.columns_of not in wanted:
+            wanted[ref.columns_of] = not asked.isdisjoint(members_of(ref, plans))
     return [
         ref
         for ref in sections
-        if not ref.session
-        and any(low <= s < high for s in ref.slices)
-        and not asked.isdisjoint(members_of(ref, plans))
+        if not ref.session and wanted[ref.columns_of] and any(low <= s < high for s in ref.slices)
     ]
 
 
@@ -111,20 +113,27 @@ def still_needed(
             horizon[uid] = max(needed, since)
         elif isinstance(window, SessionWindow):
             gaps[uid] = window.gap_us
+    longest: dict[object, int | None] = {}
+    earliest: dict[object, int | None] = {}
+    for ref in sections:
+        if ref.columns_of not in earliest:
+            members = members_of(ref, plans)
+            longest[ref.columns_of] = max((gaps[u] for u in members if u in gaps), default=None)
+            earliest[ref.columns_of] = min(
+                (horizon[u] for u in members if u in horizon), default=None
+            )
     kept = []
     for ref in sections:
-        members = members_of(ref, plans)
         if ref.session:
-            alive = [gaps[u] for u in members if u in gaps]
-            if not alive:
+            gap = longest[ref.columns_of]
+            if gap is None:
                 continue
             last = ref.slices[1]
-            closed = last + max(alive) <= watermark_us
-            if closed and (held_from_us is None or last < held_from_us):
-                continue
-            kept.append(ref)
+            closed = last + gap <= watermark_us
+            if not closed or (held_from_us is not None and last >= held_from_us):
+                kept.append(ref)
         else:
-            needs = [horizon[u] for u in members if u in horizon]
-            if needs and max(ref.slices) >= min(needs):
+            needed_from = earliest[ref.columns_of]
+            if needed_from is not None and max(ref.slices) >= needed_from:
                 kept.append(ref)
     return kept

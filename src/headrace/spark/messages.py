@@ -122,3 +122,8 @@ class SectionRef:
     def family(self) -> tuple[tuple[str, ...], str | None, int | None]:
         """What it keeps: keys, value column, sketch precision."""
         return self.keys, self.value, self.sketch
+
+    @property
+    def columns_of(self) -> tuple[int, int, tuple[int, ...] | None]:
+        """Which queries its columns can answer: the same for many sections."""
+        return self.version, self.group, self.uids

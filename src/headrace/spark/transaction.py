@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -64,6 +64,7 @@ class Transaction:
     scan: FileScan
     exclude: Callable[[Mapping[int, str]], int]
     """Takes queries that raise out of the plan and returns the version without them."""
+    _sinks: dict[int, dict[int, TaskSink]] = field(default_factory=dict)
 
     def run(self, begin: Begin, batch: Batch | None, *, defer: bool) -> Outcome:
         """With `defer`, what this batch makes due is left for the next one."""
@@ -174,12 +175,15 @@ class Transaction:
         )
 
     def _task_sinks(self, begin: Begin) -> dict[int, TaskSink]:
-        return {
-            int(q.uid): self.queries[int(q.uid)].sink.for_tasks(
-                q.since_us if q.partial_first else None
-            )
-            for q in self.plans[begin.version].queries
-        }
+        """The same object for all tasks of one version, so that it is sent to each of them once."""
+        if begin.version not in self._sinks:
+            self._sinks[begin.version] = {
+                int(q.uid): self.queries[int(q.uid)].sink.for_tasks(
+                    q.since_us if q.partial_first else None
+                )
+                for q in self.plans[begin.version].queries
+            }
+        return self._sinks[begin.version]
 
     def _note_late(self, infos: list[dict[str, Any]]) -> dict[int, int]:
         late = dict(self.state.late)
