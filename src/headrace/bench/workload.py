@@ -22,7 +22,7 @@ class Workload:
     keys: int = 1_000
     field_max: int = 1_000
     window_max_s: int = 8
-    event_rate: int = 200_000
+    event_rate: int = 1_000_000
 
     def table(self, first: int, rows: int) -> pa.Table:
         """Tuples `first` … `first + rows - 1`, in the order of their event time."""

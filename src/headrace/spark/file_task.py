@@ -12,7 +12,7 @@ from headrace.kernels.ingest import CompiledPlan
 from headrace.query.arrow import arrow_type
 from headrace.query.plan import SharedPlan
 from headrace.spark.fire_task import FireTask
-from headrace.spark.ingest_task import BatchFrame, Reducer, stamps_of
+from headrace.spark.ingest_task import BatchFrame, Reducer, chunks, stamps_of
 from headrace.spark.messages import Message, as_batch
 from headrace.spark.task_plans import PlanHandle
 
@@ -44,7 +44,7 @@ class ReduceFiles:
         compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
         reducer = Reducer(compiled, task.queries, self.frame)
         try:
-            for table in self._tables(number):
+            for table in chunks(b for t in self._tables(number) for b in t.to_batches()):
                 times = stamps_of(table.column(self.event_time))
                 partitions = "0" if self.partition is None else _names(table, self.partition)
                 yield from reducer.reduce(table, times, partitions)

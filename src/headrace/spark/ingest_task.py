@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -207,7 +207,7 @@ class ReduceRows:
         task = self.handle.get()
         compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
         reducer = Reducer(compiled, task.queries, self.frame)
-        for chunk in _chunks(batches):
+        for chunk in chunks(batches):
             partitions: Ints | str = "0"
             if PARTITION in chunk.column_names:
                 partitions = chunk.column(PARTITION).to_numpy()
@@ -232,7 +232,7 @@ class ReduceRanges:
         reducer = Reducer(compiled, task.queries, self.frame)
         for partition, start, end in _ranges(batches):
             read = self.source.read(partition, start, end, [*self.columns, self.event_time])
-            for chunk in _chunks(read):
+            for chunk in chunks(read):
                 times = stamps_of(chunk.column(self.event_time))
                 yield from _rows(reducer.reduce(chunk, times, str(partition)))
         yield as_batch([reducer.info()])
@@ -265,7 +265,8 @@ def _ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, int]]
         yield from zip(*columns, strict=True)
 
 
-def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches put together until there are enough tuples to reduce at a time."""
     held: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
