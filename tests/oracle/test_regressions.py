@@ -167,7 +167,7 @@ def test_a_query_alone_on_a_dataframe_whose_condition_is_never_true(
     pq.write_table(rows, tmp_path / "a.parquet")
     frame = spark.readStream.schema("v bigint, f boolean, time timestamp").parquet(str(tmp_path))
     with hr.Session(spark, clock=ManualClock()) as session:
-        session.stream("s", frame, event_time="time", max_ahead=None)
+        session.stream("s", frame.select("*"), event_time="time", max_ahead=None)
         query = session.sql(
             "SELECT COUNT(*) FROM s WHERE v > 1 AND NOT (v > 1) GROUP BY window(time, '10 seconds')"
         )

@@ -1,4 +1,4 @@
-"""DataFrame sources: Catalyst for one query, kernels for many, and no seam between them."""
+"""DataFrame sources: who reads and who reduces the tuples, and no seam between them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ class Files:
             .option("maxFilesPerTrigger", 1)
             .parquet(str(folder))
         )
+        self.read_by_spark = self.frame.select("*")
+        """Anything on top of the files leaves the reading to Spark."""
 
-    def push(self, tuples: list[dict[str, Any]]) -> None:
+    def push(self, tuples: list[dict[str, Any]], schema: pa.Schema = SCHEMA) -> None:
         hidden = self.folder / f"_{self.count}"
-        pq.write_table(pa.Table.from_pylist(tuples, schema=SCHEMA), hidden)
+        pq.write_table(pa.Table.from_pylist(tuples, schema=schema), hidden)
         hidden.rename(self.folder / f"{self.count:05d}.parquet")
         self.count += 1
 
@@ -54,34 +56,41 @@ def _batches() -> list[list[dict[str, Any]]]:
     ]
 
 
-def test_one_query_runs_in_catalyst_and_gives_what_the_kernels_give(
+NAMES = ("start", "k", "n", "total", "mean", "low", "high", "spread")
+
+
+def test_whoever_reads_and_reduces_the_tuples_the_answers_are_the_same(
     spark: SparkSession, files: Files
 ) -> None:
-    with hr.Session(spark) as alone, hr.Session(spark) as crowd:
+    fetchable = SQL.replace(", VAR_POP(v) AS spread", "")  # which needs a cast, so Spark
+    with hr.Session(spark) as alone, hr.Session(spark) as crowd, hr.Session(spark) as direct:
         for session in (alone, crowd):
-            session.stream("s", files.frame, event_time="time", lateness="1 second")
-        catalyst = alone.sql(SQL)
-        kernel = crowd.sql(SQL)
+            session.stream("s", files.read_by_spark, event_time="time", lateness="1 second")
+        direct.stream("s", files.frame, event_time="time", lateness="1 second")
+        catalyst, kernel, fetched = alone.sql(SQL), crowd.sql(SQL), direct.sql(fetchable)
         crowd.sql("SELECT window.end, COUNT(*) FROM s GROUP BY window(time, '3 seconds')")
-        alone.start()
-        crowd.start()
+        for session in (alone, crowd, direct):
+            session.start()
         for batch in _batches():
             files.push(batch)
-            alone.process_all_available()
-            crowd.process_all_available()
+            for session in (alone, crowd, direct):
+                session.process_all_available()
         assert "lane: catalyst" in catalyst.explain()
         assert "lane: kernel" in kernel.explain()
-        names = ("start", "k", "n", "total", "mean", "low", "high", "spread")
+        assert "fetched inside the Python stage" in fetched.explain()
         assert catalyst.collect().schema == kernel.collect().schema
-        assert pairs(catalyst.collect(), *names) == pairs(kernel.collect(), *names)
+        for other, names in ((catalyst, NAMES), (fetched, NAMES[:-1])):
+            assert pairs(other.collect(), *names) == pairs(kernel.collect(), *names)
+            assert other.metrics().late_tuples == kernel.metrics().late_tuples == 1
         assert len(kernel.collect()) > 12
-        assert catalyst.metrics().late_tuples == kernel.metrics().late_tuples == 1
+        tuples = sum(len(batch) for batch in _batches())
+        assert {s.metrics().tuples for s in (alone, crowd, direct)} == {tuples}
 
 
 def test_a_window_that_spans_a_change_of_lane_is_whole(spark: SparkSession, files: Files) -> None:
     count = "SELECT window.start AS start, k, COUNT(*) AS n FROM s GROUP BY {}, k"
     with hr.Session(spark) as session:
-        session.stream("s", files.frame, event_time="time")
+        session.stream("s", files.read_by_spark, event_time="time")
         query = session.sql(count.format("window(time, '20 seconds')"))
         session.start()
         files.push(rows([1, 2]))
@@ -96,6 +105,49 @@ def test_a_window_that_spans_a_change_of_lane_is_whole(spark: SparkSession, file
         session.process_all_available()
         assert "lane: catalyst" in query.explain()
         assert pairs(query.collect(), "start", "n") == [(at(0), 6), (at(20), 1)]
+
+
+def test_expressions_of_spark_and_columns_of_files_meet_in_one_batch(
+    spark: SparkSession, files: Files
+) -> None:
+    with hr.Session(spark) as session:
+        session.stream("s", files.frame, event_time="time")
+        plain = session.sql("SELECT COUNT(*) AS n FROM s GROUP BY window(time, '50 seconds')")
+        upper = session.sql(
+            "SELECT upper(k) AS key, SUM(v) AS total FROM s WHERE length(s) < 2 "
+            "GROUP BY window(time, '50 seconds'), upper(k)"
+        )
+        session.start()
+        for batch in [*_batches(), rows([100])]:
+            files.push(batch)
+        session.process_all_available()
+        counted = [row for batch in _batches() for row in batch]
+        assert plain.collect().column("n").to_pylist() == [len(counted)]
+        want: dict[str, int] = {}
+        for row in counted:
+            if len(row["s"]) < 2:
+                want[row["k"].upper()] = want.get(row["k"].upper(), 0) + row["v"]
+        assert pairs(upper.collect(), "key", "total") == sorted(want.items())
+        assert session.metrics().tuples == len(counted) + 1
+
+
+def test_a_file_that_is_not_as_declared_is_read_by_spark_and_nothing_is_lost(
+    spark: SparkSession, files: Files
+) -> None:
+    without_s = SCHEMA.remove(SCHEMA.get_field_index("s"))
+    with hr.Session(spark) as session:
+        session.stream("s", files.frame, event_time="time")
+        query = session.sql(
+            "SELECT COUNT(*) AS n, COUNT(s) AS known FROM s GROUP BY window(time, '10 seconds')"
+        )
+        session.start()
+        files.push(rows([1, 2]))
+        session.process_all_available()
+        files.push([{k: v for k, v in row.items() if k != "s"} for row in rows([3, 4])], without_s)
+        files.push(rows([5, 20]))
+        session.process_all_available()
+        assert pairs(query.collect(), "n", "known") == [(5, 3)]
+        assert session.metrics().tuples == 6
 
 
 def test_queries_with_different_keys_share_scan_and_classification(
