@@ -133,8 +133,19 @@ def candidate(queries: int, **statistics: float) -> Candidate:
 def test_cells_win_when_tuples_are_many_and_vectors_when_classes_are_more_than_queries() -> None:
     assert candidate(100).representation == "cells"
     points = tuple(members_of([And((above("a", 1), above("b", 1), above("c", 1)))]))
-    few = Candidate(frozenset("abc"), points, 1, Statistics(tuples_per_slice=10, keys=1e6))
-    assert few.cost_of("vectors") <= few.cost_of("cells")
+    few = Candidate(frozenset("abc"), points, 1, Statistics())
+    assert few.classes > len(points)
+    assert few.representation == "vectors"
+
+
+def test_columns_are_not_crossed_where_firing_their_classes_costs_more_than_reading_twice() -> None:
+    one, other = (
+        Candidate(
+            frozenset(axis), tuple(members_of([above(axis, n) for n in range(20)])), 2, Statistics()
+        )
+        for axis in "ab"
+    )
+    assert one.with_(other).cost > one.cost + other.cost
 
 
 def test_a_thousand_queries_cost_little_more_than_one_in_cells() -> None:

@@ -71,11 +71,13 @@ def _line(bench: Bench, line: str, repeats: int, soak_seconds: float) -> list[Fi
             return [bench.ratio(name, queries(20), 10.0, events=events, repeats=repeats)]
         case "sixty":
             name = "60 queries / plain with 60"
-            return [bench.ratio(name, queries(60), 25.0, events=events, repeats=repeats)]
+            return [
+                bench.ratio(name, queries(60), 25.0, events=1_000_000, batches=2, repeats=repeats)
+            ]
         case "mixed":
             name = "60 mixed queries / plain with the same 60"
             mixed = bench.workload.mixed(60)
-            return [bench.ratio(name, mixed, 15.0, events=events, repeats=repeats)]
+            return [bench.ratio(name, mixed, 15.0, events=1_000_000, batches=2, repeats=repeats)]
         case "thousand":
             return [bench.scale(1000, events=4_000_000, batches=4, repeats=repeats)]
         case "arrow":

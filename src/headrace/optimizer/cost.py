@@ -19,7 +19,11 @@ AXIS_NS = 6.0
 SCATTER_NS = 8.0
 """Per tuple (or tuple and matching query) and partial."""
 CELL_NS = 2.0
-"""Per cell and partial, when slices are written, read back and combined."""
+"""Per cell and partial, when slices are written and read back."""
+POINT_NS = 2.0
+"""Per point of the grid of columns and keys, each time slices are combined on it."""
+PAIR_NS = 50.0
+"""Per cell and query it belongs to, where cells are too few for a grid."""
 SELECTIVITY = 0.5
 """Share of tuples a predicate keeps, while nothing better is known."""
 OVERLAP = 3.0
@@ -74,14 +78,19 @@ class Candidate:
         queries = float(len(self.members))
         read = CODE_NS + AXIS_NS * len(self.axes)
         if representation == "cells":
-            columns, updates = self.classes, 1.0
+            columns, updates, members = self.classes, 1.0, queries * self.classes * SELECTIVITY
         else:
-            columns, updates = queries, max(queries * SELECTIVITY, 1.0)
+            columns, updates, members = queries, max(queries * SELECTIVITY, 1.0), queries
         tuples = stats.tuples_per_slice
-        cells = min(columns * stats.keys, tuples * updates)
+        grid = columns * stats.keys
+        cells = min(grid, tuples * updates)
         ingest = tuples * (read + SCATTER_NS * self.partials * updates)
-        fire = OVERLAP * self.partials * CELL_NS * (cells + queries * stats.keys)
-        return ingest + fire
+        # On one ordered axis a query is a difference of look-ups, otherwise its columns are added.
+        ordered = representation == "cells" and len(self.axes) <= 1
+        dense = POINT_NS * (grid + (0.0 if ordered else members * stats.keys))
+        sparse = PAIR_NS * cells * members / max(columns, 1.0)
+        fire = min(dense, sparse) + CELL_NS * (cells + queries * stats.keys)
+        return ingest + OVERLAP * self.partials * fire
 
     @property
     def representation(self) -> Representation:
