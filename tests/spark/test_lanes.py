@@ -107,6 +107,23 @@ def test_a_window_that_spans_a_change_of_lane_is_whole(spark: SparkSession, file
         assert pairs(query.collect(), "start", "n") == [(at(0), 6), (at(20), 1)]
 
 
+@pytest.mark.parametrize("read_by", ["tasks", "spark"])
+def test_a_query_alone_waits_for_the_slowest_partition(
+    spark: SparkSession, files: Files, read_by: str
+) -> None:
+    with hr.Session(spark, clock=hr.testing.ManualClock()) as session:
+        frame = files.frame if read_by == "tasks" else files.read_by_spark
+        session.stream("s", frame, event_time="time", partition="k", max_ahead=None)
+        query = session.sql("SELECT COUNT(*) AS n FROM s GROUP BY window(time, '10 seconds')")
+        session.start()
+        files.push(rows([1, 50]) + rows([2], k="b"))
+        session.process_all_available()
+        assert query.collect().num_rows == 0
+        files.push(rows([3, 30], k="b"))
+        session.process_all_available()
+        assert query.collect().column("n").to_pylist() == [3]
+
+
 def test_expressions_of_spark_and_columns_of_files_meet_in_one_batch(
     spark: SparkSession, files: Files
 ) -> None:

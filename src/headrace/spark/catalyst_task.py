@@ -16,7 +16,7 @@ from headrace.kernels.keys import encode_keys
 from headrace.kernels.states import State, lift
 from headrace.query.plan import Group, Partial
 from headrace.query.window import TimeWindow
-from headrace.spark.ingest_task import BatchFrame, SectionWriter
+from headrace.spark.ingest_task import PARTITION, BatchFrame, SectionWriter
 from headrace.spark.messages import Message, as_batch
 from headrace.spark.task_plans import PlanHandle
 
@@ -94,9 +94,10 @@ def _progress(table: pa.Table) -> dict[str, Any]:
     codes, rows = table.column("_slice").to_numpy(), table.column("_rows").to_numpy()
     untimed, ahead = codes == UNTIMED, codes == AHEAD
     seen = table.filter(pa.array(~(untimed | ahead)))
-    highest = pc.max(seen.column("_highest")).as_py()
+    highest = seen.group_by(PARTITION).aggregate([("_highest", "max")])
+    names, times = (highest.column(n).to_pylist() for n in (PARTITION, "_highest_max"))
     return {
-        "highest_us": {} if highest is None else {"0": highest},
+        "highest_us": dict(zip(map(str, names), times, strict=True)),
         "tuples": int(rows.sum()),
         "without_time": int(rows[untimed].sum()),
         "from_future": int(rows[ahead].sum()),

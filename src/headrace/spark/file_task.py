@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -116,7 +117,7 @@ class BatchTasks:
                 yield message.kind, message.uid, message.payload
 
 
-def _names(table: pa.Table, column: str) -> pa.Array:
+def _names(table: pa.Table, column: str) -> Any:
     return table.column(column).cast(pa.string()).to_numpy()
 
 

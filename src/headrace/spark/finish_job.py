@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery, Output
 from headrace.query.schema import quoted
-from headrace.spark.messages import SCHEMA, Message, as_batch
+from headrace.spark.messages import SCHEMA, Message, as_batch, messages_of
 from headrace.spark.store import Store
 from headrace.spark.task_sinks import Delivery, TaskSink
 
@@ -47,13 +47,7 @@ class FinishJob:
     def run(self, staged: Sequence[Staged]) -> list[Message]:
         """All shapes in one job."""
         frames = [self.frame(s, number) for number, s in enumerate(staged)]
-        table = reduce(DataFrame.union, frames).toArrow()
-        return [
-            Message(kind, uid, payload)
-            for kind, uid, payload in zip(
-                *(table.column(n).to_pylist() for n in ("kind", "uid", "payload")), strict=True
-            )
-        ]
+        return messages_of(reduce(DataFrame.union, frames).toArrow())
 
     def frame(self, staged: Staged, number: int) -> DataFrame:
         """One shape's branch: read, finish, deliver."""

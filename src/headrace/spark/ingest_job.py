@@ -31,7 +31,7 @@ from headrace.spark.ingest_task import (
     ReduceRanges,
     ReduceRows,
 )
-from headrace.spark.messages import SCHEMA, Message
+from headrace.spark.messages import SCHEMA, Message, messages_of
 from headrace.spark.streams import Stream
 from headrace.spark.task_plans import PlanHandle
 
@@ -67,7 +67,7 @@ class Ingest:
             frames.append(self._scaled(batch.frame)._catalyst(batch.frame))
         else:
             frames.append(self._kernel(batch.frame, self.plan, None))
-        return messages + (_collected(reduce(DataFrame.union, frames)) if frames else [])
+        return messages + (messages_of(reduce(DataFrame.union, frames).toArrow()) if frames else [])
 
     def probe(self, batch: Batch, derived: dict[str, str]) -> None:
         """Evaluate some derived columns over the batch, to see whether they raise."""
@@ -177,7 +177,8 @@ class Ingest:
             f"if(_code IS NULL, {self._column(name)}, NULL) AS _k{n}"
             for n, name in enumerate(group.keys)
         ]
-        by = ", ".join(["_slice", *(f"_k{n}" for n in range(len(group.keys)))])
+        asked.append(f"{self._partition_sql} AS {PARTITION}")
+        by = ", ".join(["_slice", PARTITION, *(f"_k{n}" for n in range(len(group.keys)))])
         made = ", ".join([by, f"max({TIME}) AS _highest", *aggregates_sql(group, self._column)])
         coded = (
             f"CASE WHEN {TIME} IS NULL THEN {UNTIMED}L WHEN {self._ahead_sql(TIME)} "
@@ -190,6 +191,11 @@ class Ingest:
         text = text.replace("{", "{{").replace("}", "}}") + f"{{batch}}))) GROUP BY {by}"
         reduced = batch.sparkSession.sql(text, batch=batch)
         return reduced.mapInArrow(WriteSections(self.handle, self.frame), SCHEMA)
+
+    @property
+    def _partition_sql(self) -> str:
+        name = self.stream.partition
+        return "'0'" if name is None else f"CAST({quoted(name)} AS STRING)"
 
     def _column(self, name: str) -> str:
         return self.plan.derived.get(name) or quoted(name)
@@ -210,12 +216,9 @@ class Ingest:
 
     def _progress_only(self, batch: DataFrame) -> Message:
         """Nobody asks anything: only how far event time has come."""
-        partition = (
-            f"CAST({quoted(self.stream.partition)} AS STRING)" if self.stream.partition else "'0'"
-        )
         rows = (
             self._timed(batch)
-            .groupBy(sf.expr(partition).alias("p"))
+            .groupBy(sf.expr(self._partition_sql).alias("p"))
             .agg(
                 sf.count(sf.lit(1)).alias("tuples"),
                 sf.count(TIME).alias("timed"),
@@ -237,16 +240,6 @@ class Ingest:
                 "keys": 0,
             },
         )
-
-
-def _collected(frame: DataFrame) -> list[Message]:
-    table = frame.toArrow()
-    return [
-        Message(kind, uid, payload)
-        for kind, uid, payload in zip(
-            *(table.column(n).to_pylist() for n in ("kind", "uid", "payload")), strict=True
-        )
-    ]
 
 
 def _split(plan: SharedPlan) -> tuple[SharedPlan, SharedPlan | None]:

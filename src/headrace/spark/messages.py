@@ -64,6 +64,12 @@ def ipc_bytes(table: pa.Table) -> bytes:
     return data
 
 
+def messages_of(table: pa.Table) -> list[Message]:
+    """Messages back from the rows that Spark collected."""
+    columns = (table.column(n).to_pylist() for n in ("kind", "uid", "payload"))
+    return [Message(*row) for row in zip(*columns, strict=True)]
+
+
 def as_batch(messages: list[Message]) -> pa.RecordBatch:
     """Messages as rows for Spark."""
     return pa.RecordBatch.from_arrays(
