@@ -12,14 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels import sections
-from headrace.kernels.answers import Asked, Result, Setting
+from headrace.kernels.answers import Asked, Result, Setting, asked_of
+from headrace.kernels.blocks import Block
 from headrace.kernels.columns import Ints
-from headrace.kernels.combine import Block
 from headrace.kernels.ingest import CompiledPlan, ingest
 from headrace.optimizer import share
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
-from headrace.query.needs import column_name
 from headrace.query.plan import derived_name
 from headrace.registry.changelog import ActiveQuery
 from headrace.types import BEGINNING, QueryUid, Version
@@ -85,9 +84,8 @@ def planned(queries: Sequence[ActiveQuery]) -> CompiledPlan:
     return CompiledPlan(share(Version(1), PURCHASES, queries, rows_in_jvm=False))
 
 
-def asked_of(query: ActiveQuery) -> Asked:
-    keys = tuple(column_name(k) for k in query.logical.keys)
-    return Asked(query.uid, query.logical, keys)
+def asked(queries: Sequence[ActiveQuery]) -> dict[int, Asked]:
+    return asked_of({int(q.uid): q.logical for q in queries})
 
 
 def blocks_of(

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from headrace.kernels.combine import Answer, Block, Due
+from headrace.kernels.blocks import Answer, Block, Due
 from headrace.kernels.ingest import CompiledPlan, ingest
 from headrace.query.logical import AggregateCall
 from headrace.query.plan import Group, Member, Representation, SharedPlan, axis_of

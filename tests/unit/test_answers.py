@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +23,7 @@ from .purchases import (
     Row,
     active,
     alone,
-    asked_of,
+    asked,
     blocks_of,
     planned,
     random_purchases,
@@ -78,9 +79,10 @@ def windows_of(query: LogicalQuery, high: int = 80) -> list[Span]:
 
 def due_of(queries: list[ActiveQuery]) -> list[tuple[Span, list[Any]]]:
     due: dict[Span, list[Any]] = {}
+    known = asked(queries)
     for query in queries:
         for span in windows_of(query.logical):
-            due.setdefault(span, []).append(asked_of(query))
+            due.setdefault(span, []).append(known[query.uid])
     return sorted(due.items())
 
 
@@ -118,10 +120,8 @@ def test_a_query_whose_values_are_all_null_still_answers() -> None:
     )
     rows = [r | {"user_id": None, "price": None, "gem_pack": None}
             for r in random_purchases(random.Random(1), 5)]  # fmt: skip
-    found = told(
-        answer(blocks_of(planned(queries), [rows]), [((0, 100), [asked_of(queries[0])])], SETTING),
-        queries,
-    )
+    due = [((0, 100), list(asked(queries).values()))]
+    found = told(answer(blocks_of(planned(queries), [rows]), due, SETTING), queries)
     assert list(found.values()) == [(0, None, None, 5, None)]
 
 
@@ -134,7 +134,7 @@ def test_a_query_without_values_answers_beside_one_that_has_some() -> None:
         r | {"price": price, "total": None if price == 1 else Decimal("7.00")}
         for price, r in zip([1, 2], random_purchases(random.Random(1), 2), strict=True)
     ]
-    due = [((0, 100), [asked_of(q) for q in queries])]
+    due = [((0, 100), list(asked(queries).values()))]
     found = told(answer(blocks_of(planned(queries), [rows]), due, SETTING), queries)
     assert sorted(found.items()) == [
         ((3, 0, 100, ()), (None,)),
@@ -149,7 +149,7 @@ def test_a_sum_that_overflows_fails_its_query_and_no_other() -> None:
         r | {"user_id": 2**62 if price > 5 else price, "price": price}
         for price, r in enumerate(random_purchases(random.Random(2), 9))
     ]
-    due = [((0, 1_000_000), [asked_of(q) for q in queries])]
+    due = [((0, 1_000_000), list(asked(queries).values()))]
     results = list(answer(blocks_of(planned(queries), [rows]), due, SETTING))
     failures = [r for r in results if isinstance(r, Failure)]
     assert [(f.uid, "bigint" in f.reason) for f in failures] == [(int(queries[0].uid), True)]
@@ -165,10 +165,40 @@ def test_queries_of_one_shape_are_finished_in_one_table() -> None:
     queries = active(texts)
     assert len({shape_of(q.logical) for q in queries}) == 1
     blocks = blocks_of(planned(queries), [random_purchases(random.Random(3), 40, high=10)])
-    (result,) = answer(blocks, [((0, 10), [asked_of(q) for q in queries])], SETTING)
+    (result,) = answer(blocks, [((0, 10), list(asked(queries).values()))], SETTING)
     assert set(result.table.column("_q").to_pylist()) == {int(q.uid) for q in queries}
     assert result.table.schema.field("k0").type == pa.string()
     assert result.table.schema.field("a2").type == pa.decimal128(14, 6)
+
+
+def test_windows_of_one_shape_are_finished_in_one_table_each_with_its_span() -> None:
+    queries = active([SHAPES[0].format(where="", window="10 microseconds'")])
+    rows = random_purchases(random.Random(3), 40, high=19)
+    everyone = list(asked(queries).values())
+    blocks = blocks_of(planned(queries), [rows])
+    (result,) = answer(blocks, [((0, 10), everyone), ((10, 20), everyone)], SETTING)
+    spans = zip(
+        result.table.column("_start").to_pylist(),
+        result.table.column("_end").to_pylist(),
+        strict=True,
+    )
+    assert list(dict.fromkeys(spans)) == [(0, 10), (10, 20)]
+
+
+def test_a_query_that_overflows_in_one_of_its_windows_fails_once() -> None:
+    text = "SELECT SUM(user_id) FROM purchases WHERE price {} GROUP BY window(time, '1 second')"
+    queries = active([text.format("> 5"), text.format("<= 5")])
+    rows = [
+        r | {"user_id": 2**62 if price > 5 else price, "price": price}
+        for price, r in enumerate(random_purchases(random.Random(2), 9))
+    ]
+    later = [r | {"time": r["time"] + timedelta(seconds=1)} for r in rows]
+    everyone = list(asked(queries).values())
+    due = [((0, 1_000_000), everyone), ((1_000_000, 2_000_000), everyone)]
+    results = list(answer(blocks_of(planned(queries), [rows, later]), due, SETTING))
+    assert [r.uid for r in results if isinstance(r, Failure)] == [int(queries[0].uid)]
+    rest = told([r for r in results if not isinstance(r, Failure)], queries)
+    assert list(rest.values()) == [(15,), (15,)]
 
 
 # -- blocks that were made under different plans --------------------------------------------------

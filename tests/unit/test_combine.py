@@ -7,15 +7,9 @@ from typing import Any
 
 import pytest
 
-from headrace.kernels.combine import (
-    Layout,
-    can_be_dense,
-    combine,
-    combine_dense,
-    combine_sparse,
-    dense_pays,
-    merge_answers,
-)
+from headrace.kernels.blocks import Layout
+from headrace.kernels.combine import combine, combine_sparse, merge_answers
+from headrace.kernels.dense import can_be_dense, combine_dense, dense_pays, laid_together
 from headrace.query.plan import Representation
 from headrace.query.predicate import Always, Ranges
 from headrace.query.window import TimeWindow
@@ -167,6 +161,37 @@ def test_the_dense_way_takes_any_layout_and_sparse_blocks_too(
     found = told(combine_dense(blocks, due), CALLS)
     assert found == told(combine_sparse(blocks, due), CALLS)
     assert found == obvious(rows, group.members, due, CALLS)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_blocks_of_the_same_slices_and_keys_can_be_laid_together_first(seed: int) -> None:
+    rng = random.Random(400 + seed)
+    group = group_of(random_members(rng, 6), CALLS)
+    many, few = (random_events(rng, n, high=20) for n in (900, 3))
+    batches = [many, events_of(rng.sample(many.rows, 900)), few, many]
+    blocks = blocks_of(compiled(group), batches)
+    layout = blocks[0][1]
+    together = laid_together([cells for cells, _ in blocks])
+    assert len(together) < len(blocks)
+    assert sum(int(c.rows.sum()) for c in together) == sum(int(c.rows.sum()) for c, _ in blocks)
+    due = all_due(group.members)
+    assert told(combine_dense([(c, layout) for c in together], due), CALLS) == told(
+        combine_sparse(blocks, due), CALLS
+    )
+
+
+@pytest.mark.parametrize("ends", [1, 12])
+def test_few_and_many_window_ends_are_combined_alike(ends: int) -> None:
+    window = TimeWindow(30, 5)
+    members = [(u, Ranges("p", ((u - 4, None),)), window) for u in range(8)]
+    group = group_of(members, CALLS)
+    events = random_events(random.Random(7), 2000, high=89)
+    blocks = blocks_of(compiled(group), [events])
+    uids = tuple(range(8))
+    due = [((s, s + 30), uids) for s in range(0, 5 * ends, 5)]
+    found = told(combine_dense(blocks, due), CALLS)
+    assert found
+    assert found == told(combine_sparse(blocks, due), CALLS)
 
 
 # -- answers --------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headrace.kernels.combine import Layout, combine
+from headrace.kernels.blocks import Layout
+from headrace.kernels.combine import combine
 from headrace.kernels.compact import merge_same, needed_starts, open_sessions, to_queries
 from headrace.kernels.session_answers import Arrival, Held, SessionAsk
 from headrace.query.predicate import Always, Ranges
@@ -16,7 +17,7 @@ from headrace.query.window import TimeWindow
 from headrace.types import FOREVER
 
 from .events import CALLS, MORE_CALLS, events_of, random_events
-from .purchases import active, asked_of, planned, told
+from .purchases import active, asked, planned, told
 from .shared import WINDOWS, all_due, blocks_of, compiled, group_of, obvious, random_predicate
 from .shared import told as answered
 from .test_session_answers import SHAPES, WHERES, Shared, random_batches, replayed
@@ -105,7 +106,8 @@ def test_when_nobody_is_left_nothing_is_kept() -> None:
 
 def compacted(shared: Shared) -> None:
     """Replace the pieces of every main session group by its open sessions."""
-    asks = {q.uid: SessionAsk(asked_of(q), q.since_us, FOREVER) for q in shared.queries}
+    known = asked(shared.queries)
+    asks = {q.uid: SessionAsk(known[q.uid], q.since_us, FOREVER) for q in shared.queries}
     for place, arrivals in shared.arrivals.items():
         if place[1] is not None:
             continue

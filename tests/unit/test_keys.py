@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headrace.kernels.columns import Ints
 from headrace.kernels.keys import (
     KEY_GROUPS,
     compress,
     encode_keys,
-    key_groups_of,
+    key_order,
     unify_keys,
 )
 
@@ -120,6 +121,27 @@ def test_compressing_renumbers_codes_densely_in_their_order(size: int) -> None:
 
 
 # -- key groups -----------------------------------------------------------------------------------
+
+
+def key_groups_of(keys: pa.Table) -> Ints:
+    order, groups = key_order(keys)
+    out = np.empty(len(order), dtype=np.int64)
+    out[order] = groups
+    return out
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_same_keys_are_in_the_same_order_however_they_came(seed: int) -> None:
+    rng = random.Random(200 + seed)
+    names = [rng.choice(list(KINDS)) for _ in range(rng.randint(1, 3))]
+    _, keys = encode_keys([column(rng, n, 30) for n in names], 30)
+    shuffled = keys.take(pa.array(rng.sample(range(keys.num_rows), keys.num_rows)))
+    order, groups = key_order(keys)
+    again, groups_again = key_order(shuffled)
+    assert [repr(r) for r in keys.take(order).to_pylist()] == [
+        repr(r) for r in shuffled.take(again).to_pylist()
+    ]
+    assert groups.tolist() == groups_again.tolist() == sorted(groups.tolist())
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -24,7 +24,7 @@ from .purchases import (
     Row,
     active,
     aggregates,
-    asked_of,
+    asked,
     planned,
     random_purchases,
     table_of,
@@ -68,7 +68,8 @@ class Shared:
         self.order += 1
 
     def fire(self, watermark: int) -> list[Any]:
-        asks = [SessionAsk(asked_of(q), q.since_us, self.until) for q in self.queries]
+        known = asked(self.queries)
+        asks = [SessionAsk(known[q.uid], q.since_us, self.until) for q in self.queries]
         found = list(answer_sessions(self.arrivals, asks, self.emitted_upto, watermark, SETTING))
         self.emitted_upto = watermark
         return found

@@ -6,24 +6,27 @@ query is a few rows of an array.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.kernels.blocks import Answer, Block, Due
 from headrace.kernels.columns import Bools, Ints, Values, to_arrow, values_of
-from headrace.kernels.combine import Answer, Block, Due, combine, merge_answers
+from headrace.kernels.combine import combine, merge_answers
 from headrace.kernels.finish import SumOverflow, finish
 from headrace.kernels.holistic import HllTables, count_distinct, hll_estimate, percentiles
 from headrace.kernels.keys import match_keys
-from headrace.kernels.states import State
+from headrace.kernels.states import State, concat
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import AggregateCall, Function, LogicalQuery
-from headrace.query.needs import Need, needs_of
+from headrace.query.needs import Need, column_name, needs_of
 from headrace.query.window import Span
 
+_STACK_ROWS = 1 << 20
+"""So many rows are finished at a time."""
 _EXACT_DIGITS = 15
 """Decimals of so many digits survive a double."""
 
@@ -40,21 +43,53 @@ class Setting:
     hll: HllTables | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """What queries with the same result columns, computed the same way, have in common.
+
+    The same object for all of them, so that it is cheap to tell them apart by it.
+    """
+
+    query: LogicalQuery
+    """Any one of them."""
+    keys: tuple[str, ...]
+    """The columns that carry the keys."""
+    needs: tuple[Need, ...]
+
+    @classmethod
+    def of(cls, query: LogicalQuery) -> Shape:
+        """The shape of one query by itself."""
+        return cls(query, tuple(column_name(k) for k in query.keys), needs_of(query))
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query with the columns that carry its keys."""
+    """A query as it is answered."""
 
     uid: int
     query: LogicalQuery
-    keys: tuple[str, ...]
+    shape: Shape
     partial_before_us: int | None = None
+
+
+def asked_of(queries: Mapping[int, LogicalQuery]) -> dict[int, Asked]:
+    """Queries with their shapes."""
+    shapes: dict[tuple[object, ...], Shape] = {}
+    out = {}
+    for uid, query in queries.items():
+        shape = shapes.setdefault(shape_of(query), Shape.of(query))
+        out[uid] = Asked(uid, query, shape)
+    return out
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Finished rows of one shape: `_q`, `_start`, `_end`, keys k0…, aggregates a0…"""
+    """Finished rows of one shape: `_q`, `_start`, `_end`, keys k0…, aggregates a0…
 
-    shape: tuple[object, ...]
+    Rows of one query and window are next to each other.
+    """
+
+    shape: Shape
     table: pa.Table
 
 
@@ -116,7 +151,7 @@ def _answer(
     for span, asked in due:
         split: dict[tuple[str, ...], list[Asked]] = {}
         for one in asked:
-            split.setdefault(one.keys, []).append(one)
+            split.setdefault(one.shape.keys, []).append(one)
         for keys, members in split.items():
             families.setdefault(keys, []).append((span, members))
     for keys, windows in families.items():
@@ -125,11 +160,49 @@ def _answer(
             [(w, tuple(a.uid for a in asked)) for w, asked in windows],
         )
         values = _values(blocks, keys, windows)
-        by_window = {w: {a.uid: a for a in asked} for w, asked in windows}
+        by_uid = {a.uid: a for _, asked in windows for a in asked}
+        if window is None and not values:
+            for stack, spans in _stacked(mains):
+                yield from finish_answer(stack, by_uid, {}, setting, spans)
+            continue
         for main in mains:
             extra = {k: v[main.window] for k, v in values.items() if main.window in v}
             whole = replace(main, window=window) if window is not None else main
-            yield from finish_answer(whole, by_window[main.window], extra, setting)
+            yield from finish_answer(whole, by_uid, extra, setting)
+
+
+def _stacked(answers: Iterable[Answer]) -> Iterator[tuple[Answer, tuple[Ints, Ints]]]:
+    """Answers of several windows over the same keys as one, to be finished at a time.
+
+    A query then has a number for each of its windows; starts and ends are told row by row.
+    """
+    waiting: dict[int, list[Answer]] = {}
+    for one in answers:
+        stack = waiting.setdefault(id(one.keys), [])
+        stack.append(one)
+        if sum(len(a.rows) for a in stack) > _STACK_ROWS:
+            yield _one_stack(waiting.pop(id(one.keys)))
+    for stack in waiting.values():
+        yield _one_stack(stack)
+
+
+def _one_stack(answers: Sequence[Answer]) -> tuple[Answer, tuple[Ints, Ints]]:
+    sizes = [len(a.rows) for a in answers]
+    starts, ends = (np.repeat([a.window[i] for a in answers], sizes) for i in (0, 1))
+    if len(answers) == 1:
+        return answers[0], (starts, ends)
+    first = np.cumsum([0, *(len(a.uids) for a in answers)])
+    rows = [a.rows for a in answers]
+    whole = Answer(
+        (answers[0].window[0], answers[-1].window[1]),
+        tuple(u for a in answers for u in a.uids),
+        np.concatenate([a.query + n for a, n in zip(answers, first, strict=False)]),
+        np.concatenate([a.key for a in answers]),
+        answers[0].keys,
+        np.concatenate(rows),
+        tuple(concat(list(s), rows) for s in zip(*(a.states for a in answers), strict=True)),
+    )
+    return whole, (starts, ends)
 
 
 def combined(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
@@ -173,7 +246,7 @@ def _values(
     for window, asked in windows:
         by_value: dict[tuple[str, int | None], list[int]] = {}
         for one in asked:
-            for need in set(needs_of(one.query)):
+            for need in set(one.shape.needs):
                 if need.value is not None:
                     by_value.setdefault((need.value, need.sketch), []).append(one.uid)
         for value, uids in by_value.items():
@@ -195,29 +268,28 @@ def finish_answer(
 
     ``spans`` are starts and ends per row where windows differ by row (sessions).
     """
-    shapes: dict[tuple[object, ...], list[int]] = {}
+    shapes: dict[Shape, list[int]] = {}
     for number, uid in enumerate(main.uids):
         if uid in asked:
-            shapes.setdefault(shape_of(asked[uid].query), []).append(number)
+            shapes.setdefault(asked[uid].shape, []).append(number)
     for shape, numbers in shapes.items():
-        query = asked[main.uids[numbers[0]]].query
         try:
-            table = _finish_shape(main, numbers, query, values, setting, spans)
+            table = _finish_shape(main, numbers, shape, values, setting, spans)
             if table.num_rows:
                 yield Result(shape, table)
         except SumOverflow as overflow:
-            if len(numbers) == 1:
-                yield Failure(main.uids[numbers[0]], str(overflow))
+            uids = sorted({main.uids[n] for n in numbers})
+            if len(uids) == 1:
+                yield Failure(uids[0], str(overflow))
                 continue
-            for number in numbers:
-                one = {main.uids[number]: asked[main.uids[number]]}
-                yield from finish_answer(main, one, values, setting, spans)
+            for uid in uids:
+                yield from finish_answer(main, {uid: asked[uid]}, values, setting, spans)
 
 
 def _finish_shape(
     main: Answer,
     numbers: Sequence[int],
-    query: LogicalQuery,
+    shape: Shape,
     values: Mapping[tuple[str, int | None], Answer],
     setting: Setting,
     spans: tuple[Ints, Ints] | None,
@@ -237,11 +309,11 @@ def _finish_shape(
         "_end": pa.array(ends),
     }
     taken = main.keys.take(pa.array(key))
-    for place, expression in enumerate(query.keys):
+    for place, expression in enumerate(shape.query.keys):
         kind = arrow_type(expression.type, setting.time_zone)
         columns[f"k{place}"] = taken.column(place).combine_chunks().cast(kind)
     states = {s.partial: s for s in main.states}
-    for place, (call, need) in enumerate(zip(query.aggregates, needs_of(query), strict=True)):
+    for place, (call, need) in enumerate(zip(shape.query.aggregates, shape.needs, strict=True)):
         if need.value is None:
             assert need.partial is not None
             state = states[need.partial]

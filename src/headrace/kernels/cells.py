@@ -6,17 +6,21 @@ used is decided by how full the block would be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from headrace.kernels.columns import Ints
-from headrace.kernels.keys import compress, key_groups_of, unify_keys
+from headrace.kernels.columns import Array, Ints
+from headrace.kernels.keys import compress, key_order, unify_keys
 from headrace.kernels.states import State, concat, count_rows, merge
 
 DENSE_FILL = 0.3
 """A block is kept dense when at least this share of its cells holds tuples."""
+
+
+Component = tuple[int, str]
+"""The number of a state and the name of its part; -1 for the tuples themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Cells:
     """Partial results of one group.
 
     ``index`` is ``(slice * columns + column) * keys + key``, ascending; None for a dense block.
-    Keys are sorted by key group, so a range of key groups is a range of keys.
+    Keys are in `key_order`, so a range of key groups is a range of keys.
     """
 
     slices: Ints
@@ -34,6 +38,13 @@ class Cells:
     index: Ints | None
     rows: Ints
     states: tuple[State, ...]
+    _running: dict[Component, Array] = field(default_factory=dict, init=False, compare=False)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the numbers take."""
+        parts = [self.rows, *(p for s in self.states for p in s.parts.values())]
+        return sum(p.nbytes for p in (*parts, *self._running.values()))
 
     @property
     def is_dense(self) -> bool:
@@ -49,6 +60,25 @@ class Cells:
         above, key = np.divmod(index, max(self.keys.num_rows, 1))
         slice_, column = np.divmod(above, max(self.columns, 1))
         return slice_, column, key
+
+    def component(self, name: Component) -> Array:
+        """One number per cell."""
+        return self.rows if name[0] < 0 else self.states[name[0]].parts[name[1]]
+
+    def running(self, name: Component) -> Array:
+        """A component of a dense block as sums over all columns before each one; made once.
+
+        Column by column over all keys, because numpy's own running sum goes key by key.
+        """
+        if name not in self._running:
+            block = self.component(name).reshape(len(self.slices), self.columns, -1)
+            largest = max(int(block.max(initial=0)), -int(block.min(initial=0)))
+            kind = np.min_scalar_type(-largest * self.columns - 1)
+            sums = np.zeros((block.shape[0], self.columns + 1, block.shape[2]), kind)
+            for column in range(self.columns):
+                np.add(sums[:, column], block[:, column], out=sums[:, column + 1])
+            self._running[name] = sums
+        return self._running[name]
 
     def sparse(self) -> Cells:
         """The same cells with an index, empty ones left out."""
@@ -95,8 +125,7 @@ def reduce_cells(
     slice_of, starts = slices
     column_of, columns = column
     key_of, table = keys
-    key_groups = key_groups_of(table)
-    order = np.argsort(key_groups, kind="stable")
+    order, key_groups = key_order(table)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     n_keys = len(order)
@@ -113,7 +142,7 @@ def reduce_cells(
         index = np.flatnonzero(counted)
         counted = counted[index]
         merged = tuple(s.take(index) for s in merged)
-    return Cells(starts, columns, table.take(order), key_groups[order], index, counted, merged)
+    return Cells(starts, columns, table.take(order), key_groups, index, counted, merged)
 
 
 def merge_cells(blocks: list[Cells], starts: Ints | None = None) -> Cells:

@@ -171,3 +171,14 @@ def concat_values(parts: list[Values]) -> Values:
         ranks[inside] = place[part.data[inside]]
         data.append(ranks)
     return Values(np.concatenate(data), valid, merged)
+
+
+def narrow(part: Array) -> Array:
+    """Whole numbers in as few bytes as they fit in; most counts and sums need a quarter or half."""
+    if part.dtype.kind == "i" and part.size:
+        low, high = part.min(), part.max()
+        for kind in (np.int16, np.int32):
+            info = np.iinfo(kind)
+            if info.min <= low and high <= info.max:
+                return part.astype(kind, copy=False)
+    return part

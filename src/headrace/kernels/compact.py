@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headrace.kernels.blocks import Layout
 from headrace.kernels.cells import Cells, merge_cells, reduce_cells
 from headrace.kernels.columns import Ints
-from headrace.kernels.combine import Layout
 from headrace.kernels.session_answers import Arrival, SessionAsk, expand
 from headrace.kernels.sessions import advance
 from headrace.kernels.states import State

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headrace.kernels.blocks import Layout
 from headrace.kernels.cells import Cells, reduce_cells
 from headrace.kernels.classify import NOBODY, ClassSpace, class_space, matching
 from headrace.kernels.columns import Bools, Ints, flat, values_of
-from headrace.kernels.combine import Layout
 from headrace.kernels.holistic import hll_registers
 from headrace.kernels.keys import encode_keys
 from headrace.kernels.sessions import cut_runs

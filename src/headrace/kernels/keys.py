@@ -75,12 +75,25 @@ def _normalised(array: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(plain), pa.scalar(float("nan"), array.type), plain)
 
 
-def key_groups_of(keys: pa.Table) -> Ints:
-    """The key group of each distinct key: the same in every process, batch and version."""
+def key_order(keys: pa.Table) -> tuple[Ints, Ints]:
+    """Distinct keys in the order in which cells keep them, and the key groups in that order.
+
+    A key's group is the same in every process, batch and version. Within a group keys are ordered
+    by hash: the same keys are in the same order wherever they come from, so that blocks can be laid
+    over each other as they are.
+    """
+    hashed = _key_hashes(keys)
+    groups = hashed % np.uint64(KEY_GROUPS)
+    bits = np.uint64(KEY_GROUPS.bit_length() - 1)
+    order = np.argsort(groups << (np.uint64(64) - bits) | hashed >> bits, kind="stable")
+    return order, groups[order].astype(np.int64)
+
+
+def _key_hashes(keys: pa.Table) -> Words:
     hashed = np.zeros(keys.num_rows, dtype=np.uint64)
     for column in keys.columns:
         hashed = _mixed(hashed * np.uint64(31) + _hashes(flat(column)))
-    return (hashed % np.uint64(KEY_GROUPS)).astype(np.int64)
+    return hashed
 
 
 def _hashes(array: pa.Array) -> Words:

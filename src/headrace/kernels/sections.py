@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels.cells import Cells
-from headrace.kernels.columns import Array, Values, flat, to_arrow, values_of
+from headrace.kernels.columns import Array, Values, flat, narrow, to_arrow, values_of
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.states import State
 from headrace.query.plan import Partial
@@ -19,9 +19,9 @@ _META = b"headrace"
 
 def encode(cells: Cells) -> bytes:
     """The bytes of a section."""
-    columns: dict[str, pa.Array] = {"rows": pa.array(_narrow(cells.rows))}
+    columns: dict[str, pa.Array] = {"rows": pa.array(narrow(cells.rows))}
     if cells.index is not None:
-        columns["index"] = pa.array(_narrow(cells.index))
+        columns["index"] = pa.array(narrow(cells.index))
     described = []
     for number, state in enumerate(cells.states):
         described.append(list(astuple(state.partial)))
@@ -30,7 +30,7 @@ def encode(cells: Cells) -> bytes:
                 kind = state.dictionary.type
                 columns[f"{number}.v"] = to_arrow(_pickable(state), kind)
             else:
-                columns[f"{number}.{name}"] = pa.array(_narrow(part))
+                columns[f"{number}.{name}"] = pa.array(narrow(part))
     meta = {
         "columns": cells.columns,
         "partials": described,
@@ -53,15 +53,6 @@ def _pickable(state: State) -> Values:
     assert state.dictionary is not None
     inside = (ranks >= 0) & (ranks < len(state.dictionary))
     return Values(np.where(inside, ranks, 0), inside, state.dictionary)
-
-
-def _narrow(part: Array) -> Array:
-    """Whole numbers in half the bytes where they fit; most counts and sums do."""
-    if part.dtype == np.int64 and part.size:
-        info = np.iinfo(np.int32)
-        if part.min() >= info.min and part.max() <= info.max:
-            return part.astype(np.int32)
-    return part
 
 
 def decode(data: pa.Buffer | bytes, key_groups: tuple[int, int] = (0, KEY_GROUPS)) -> Cells:

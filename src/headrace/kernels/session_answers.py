@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels.answers import Asked, Failure, Result, Setting, finish_answer
+from headrace.kernels.blocks import Answer, Layout
 from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints
-from headrace.kernels.combine import Answer, Layout
 from headrace.kernels.keys import encode_keys, match_keys, unify_keys
 from headrace.kernels.sessions import Sessions, advance
 from headrace.kernels.states import count_rows, merge
@@ -65,7 +65,7 @@ def answer_sessions(
     """Sessions with an end in (emitted_upto, watermark], for all session queries."""
     families: dict[tuple[str, ...], list[SessionAsk]] = {}
     for ask in asks:
-        families.setdefault(ask.asked.keys, []).append(ask)
+        families.setdefault(ask.asked.shape.keys, []).append(ask)
     for keys, members in families.items():
         arrivals = blocks.get((keys, None, None), ())
         # Queries of one group have the same partials; different groups are replayed apart.

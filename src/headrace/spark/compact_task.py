@@ -6,13 +6,12 @@ import uuid
 from dataclasses import replace
 
 from headrace.kernels import sections
-from headrace.kernels.answers import Asked
+from headrace.kernels.answers import asked_of
+from headrace.kernels.blocks import Layout
 from headrace.kernels.cells import Cells
-from headrace.kernels.combine import Layout
 from headrace.kernels.compact import merge_same, open_sessions, to_queries
 from headrace.kernels.session_answers import Arrival, SessionAsk
 from headrace.query.logical import LogicalQuery
-from headrace.query.needs import column_name
 from headrace.spark.compaction import CompactUnit
 from headrace.spark.messages import Message, SectionRef
 from headrace.spark.store import Store
@@ -70,11 +69,8 @@ def _compacted(
             Arrival(r.txn, r.watermark_us, cells, _layout(plans, r))
             for r, cells in zip(unit.refs, blocks, strict=True)
         ]
-        asks = [
-            SessionAsk(_asked(uid, queries[uid]), *unit.lives[uid])
-            for uid in unit.uids
-            if uid in queries
-        ]
+        asked = asked_of({uid: queries[uid] for uid in unit.uids if uid in queries})
+        asks = [SessionAsk(one, *unit.lives[uid]) for uid, one in asked.items()]
         return open_sessions(arrivals, asks, watermark_us)
     merged = merge_same(blocks, unit.windows, unit.cuts, watermark_us)
     if unit.kind == "merge":
@@ -84,7 +80,3 @@ def _compacted(
 
 def _layout(plans: dict[int, PlanHandle], ref: SectionRef) -> Layout:
     return layout_of(plans, ref.version, ref.group, ref.uids)
-
-
-def _asked(uid: int, query: LogicalQuery) -> Asked:
-    return Asked(uid, query, tuple(column_name(k) for k in query.keys))

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from headrace.kernels import sections
-from headrace.kernels.answers import Asked, Failure, Result, Setting, answer
-from headrace.kernels.combine import Block
+from headrace.kernels.answers import Failure, Result, Setting, answer
+from headrace.kernels.blocks import Block
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_sessions
-from headrace.query.needs import column_name
 from headrace.query.window import Span
 from headrace.spark.compact_task import run_compaction
 from headrace.spark.compaction import CompactUnit
 from headrace.spark.messages import Message, SectionRef, as_batch, ipc_bytes
+from headrace.spark.section_cache import CACHE
 from headrace.spark.store import Store
 from headrace.spark.task_plans import PlanHandle, layout_of
 from headrace.spark.task_sinks import Delivery, TaskSink
@@ -66,29 +65,20 @@ class FireTask:
         """Fire for the key groups of task `number`."""
         low = number * KEY_GROUPS // self.tasks
         high = (number + 1) * KEY_GROUPS // self.tasks
-        queries = self.plans[self.version].get().queries
-        asked = {
-            uid: Asked(
-                uid,
-                query,
-                tuple(column_name(k) for k in query.keys),
-                self.sinks[uid].partial_before_us if uid in self.sinks else None,
-            )
-            for uid, query in queries.items()
-        }
+        asked = dict(self.plans[self.version].get().asked)
+        for uid, sink in self.sinks.items():
+            if sink.partial_before_us is not None and uid in asked:
+                asked[uid] = replace(asked[uid], partial_before_us=sink.partial_before_us)
         blocks: dict[tuple[tuple[str, ...], str | None, int | None], list[Block]] = {}
         arrivals: dict[tuple[tuple[str, ...], str | None, int | None], list[Arrival]] = {}
-        for ref in self.refs:
-            data = self.buckets.read_range(ref.file, ref.offset, ref.length)
-            cells = sections.decode(data, (low, high))
-            if not cells.keys.num_rows:
-                continue
+        for ref, together in self._read_together():
             layout = layout_of(self.plans, ref.version, ref.group, ref.uids)
-            if ref.session:
-                arrival = Arrival(ref.txn, ref.watermark_us, cells, layout)
-                arrivals.setdefault(ref.family, []).append(arrival)
-            else:
-                blocks.setdefault(ref.family, []).append((cells, layout))
+            for cells in CACHE.read(self.buckets, together, (low, high), self.txn):
+                if ref.session:
+                    arrival = Arrival(ref.txn, ref.watermark_us, cells, layout)
+                    arrivals.setdefault(ref.family, []).append(arrival)
+                else:
+                    blocks.setdefault(ref.family, []).append((cells, layout))
         delivery = Delivery(
             self.txn, f"{self.prefix}{number:04d}", self.sinks, self.setting.time_zone
         )
@@ -109,12 +99,21 @@ class FireTask:
             if isinstance(found, Held):
                 yield Message.of("held", -1, found.first_us)
                 continue
-            query = asked[int(found.table.column("_q")[0].as_py())].query
-            if query.needs_spark_to_finish:
+            if found.shape.query.needs_spark_to_finish:
                 yield self._stage(found, number, staged)
                 staged += 1
             else:
-                yield from delivery.results(found, query)
+                yield from delivery.results(found)
+        CACHE.trim(self.buckets, self.txn)
+
+    def _read_together(self) -> Iterator[tuple[SectionRef, list[SectionRef]]]:
+        """Sections of the same columns and slices; pieces of sessions one by one."""
+        alike: dict[object, list[SectionRef]] = {}
+        for ref in self.refs:
+            apart = (ref.file, ref.offset) if ref.session else None
+            alike.setdefault((ref.columns_of, ref.slices, apart), []).append(ref)
+        for refs in alike.values():
+            yield refs[0], refs
 
     def _stage(self, result: Result, task: int, count: int) -> Message:
         """Keep rows for Spark to finish: HAVING, ORDER BY, LIMIT, computed columns."""

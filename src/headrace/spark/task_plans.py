@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from headrace.kernels.combine import Layout
+from headrace.kernels.answers import Asked, asked_of
+from headrace.kernels.blocks import Layout
 from headrace.kernels.ingest import CompiledPlan
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
+from headrace.spark.worker_memory import keep_memory
 
 _KEPT = 24
 _compiled: OrderedDict[tuple[str, int], TaskPlan] = OrderedDict()
@@ -23,6 +25,11 @@ class TaskPlan:
 
     compiled: CompiledPlan
     queries: dict[int, LogicalQuery]
+
+    @cached_property
+    def asked(self) -> dict[int, Asked]:
+        """The queries as they are answered."""
+        return asked_of(self.queries)
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,7 @@ class PlanHandle:
             _compiled[name] = TaskPlan(CompiledPlan(plan), queries)
             while len(_compiled) > _KEPT:
                 _compiled.popitem(last=False)
-            # Spark collects garbage after every task, before the worker takes the next one. What
-            # is here to stay (modules, plans) need not be looked at each time: that takes 40 ms.
-            gc.freeze()
+            keep_memory()
         _compiled.move_to_end(name)
         return _compiled[name]
 

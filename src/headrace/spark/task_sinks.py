@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from headrace.kernels.answers import Result
+from headrace.kernels.columns import values_of
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
 from headrace.query.window import Span
@@ -42,14 +42,15 @@ class Delivery:
     time_zone: str
     files: dict[int, int] = field(default_factory=dict)
 
-    def results(self, result: Result, query: LogicalQuery) -> Iterator[Message]:
-        """Finished rows of one shape: projected together, then split by query."""
+    def results(self, result: Result) -> Iterator[Message]:
+        """Finished rows of one shape: projected together, then split by query and window."""
+        query = result.shape.query
         table = project(result.table, query, self.time_zone)
-        uids = result.table.column("_q").to_numpy()
-        starts = result.table.column("_start").to_numpy()
-        ends = result.table.column("_end").to_numpy()
-        edges = np.flatnonzero(np.diff(uids)) + 1
-        bounds = [0, *edges.tolist(), len(uids)]
+        uids, starts, ends = (result.table.column(n).to_numpy() for n in ("_q", "_start", "_end"))
+        new = np.diff(uids) != 0
+        if not query.is_session:
+            new |= np.diff(ends) != 0
+        bounds = [0, *(np.flatnonzero(new) + 1).tolist(), len(uids)]
         digested: list[tuple[int, int, int]] = []
         for begin, end in pairwise(bounds):
             uid = int(uids[begin])
@@ -125,17 +126,19 @@ def span_of(table: pa.Table) -> Span:
 
 def _digests(table: pa.Table, parts: list[tuple[int, int, int]]) -> Iterator[Message]:
     """Rows and a checksum per query: the sum of every numeric or time column, wrapping."""
-    sums = np.zeros(table.num_rows + 1, dtype=np.float64)
     total = np.zeros(table.num_rows, dtype=np.float64)
     for column in table.columns:
         kind = column.type
         if pa.types.is_timestamp(kind):
-            column = pc.divide(column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()), 1_000_000)
-        elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            continue
-        total += pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy()
-    np.cumsum(total, out=sums[1:])
-    counts = {str(uid): [end - begin, float(sums[end] - sums[begin])] for uid, begin, end in parts}
+            total += values_of(column).data // 1_000_000
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            total += values_of(column).data
+    sums = np.concatenate([[0.0], np.cumsum(total)])
+    counts: dict[str, list[float]] = {}
+    for uid, begin, end in parts:
+        so_far = counts.setdefault(str(uid), [0, 0.0])
+        so_far[0] += end - begin
+        so_far[1] += float(sums[end] - sums[begin])
     yield Message.of("written", -1, counts)
 
 
