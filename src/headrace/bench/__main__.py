@@ -79,7 +79,7 @@ def _line(bench: Bench, line: str, repeats: int, soak_seconds: float) -> list[Fi
             mixed = bench.workload.mixed(60)
             return [bench.ratio(name, mixed, 15.0, events=1_000_000, batches=2, repeats=repeats)]
         case "thousand":
-            return [bench.scale(1000, events=4_000_000, batches=4, repeats=repeats)]
+            return [bench.scale(1000, events=12_000_000, batches=12, repeats=max(repeats, 5))]
         case "arrow":
             return [bench.fastest(1000, 45.0), bench.held(1000, 1_000_000, 60.0)]
         case "deploy":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -122,7 +122,7 @@ class SectionRef:
 
     def to_json(self) -> dict[str, Any]:
         """As a record."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @property
     def family(self) -> tuple[tuple[str, ...], str | None, int | None]:

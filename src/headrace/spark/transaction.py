@@ -175,14 +175,14 @@ class Transaction:
         )
 
     def _task_sinks(self, begin: Begin) -> dict[int, TaskSink]:
-        """The same object for all tasks of one version, so that it is sent to each of them once."""
+        """One object for sinks that are alike: pickled once, whatever the number of queries."""
         if begin.version not in self._sinks:
-            self._sinks[begin.version] = {
-                int(q.uid): self.queries[int(q.uid)].sink.for_tasks(
-                    q.since_us if q.partial_first else None
-                )
-                for q in self.plans[begin.version].queries
-            }
+            alike: dict[TaskSink, TaskSink] = {}
+            made = self._sinks[begin.version] = {}
+            for query in self.plans[begin.version].queries:
+                since = query.since_us if query.partial_first else None
+                sink = self.queries[int(query.uid)].sink.for_tasks(since)
+                made[int(query.uid)] = alike.setdefault(sink, sink)
         return self._sinks[begin.version]
 
     def _note_late(self, infos: list[dict[str, Any]]) -> dict[int, int]:
