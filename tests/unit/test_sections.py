@@ -105,7 +105,7 @@ def test_a_section_may_be_read_from_a_buffer_without_copying() -> None:
 def test_numbers_beyond_32_bits_keep_their_width_and_small_ones_need_fewer_bytes() -> None:
     small, wide = made("int", 0.0, dense=True), made("bigint", 0.0, dense=True)
     assert decode(encode(wide)).states[2].parts["v"].tolist() == wide.states[2].parts["v"].tolist()
-    assert decode(encode(small)).rows.dtype == np.int16
+    assert decode(encode(small)).rows.dtype == np.int8
     assert len(encode(small)) < len(encode(wide))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels.columns import Array, Ints
-from headrace.kernels.keys import compress, key_order, unify_keys
+from headrace.kernels.keys import compress, in_key_order, unify_keys
 from headrace.kernels.states import State, concat, count_rows, merge
 
 DENSE_FILL = 0.3
@@ -124,13 +124,11 @@ def reduce_cells(
     """
     slice_of, starts = slices
     column_of, columns = column
-    key_of, table = keys
-    order, key_groups = key_order(table)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    n_keys = len(order)
+    key_of, table, key_groups = in_key_order(*keys)
+    n_keys = table.num_rows
     size = len(starts) * columns * n_keys
-    flat = (slice_of * columns + column_of) * n_keys + rank[key_of]
+    above = column_of if len(starts) == 1 else slice_of * columns + column_of
+    flat = above * n_keys + key_of
     dense = size <= max(len(flat) / DENSE_FILL, 1)
     index: Ints | None = None
     if not dense:
@@ -142,7 +140,7 @@ def reduce_cells(
         index = np.flatnonzero(counted)
         counted = counted[index]
         merged = tuple(s.take(index) for s in merged)
-    return Cells(starts, columns, table.take(order), key_groups, index, counted, merged)
+    return Cells(starts, columns, table, key_groups, index, counted, merged)
 
 
 def merge_cells(blocks: list[Cells], starts: Ints | None = None) -> Cells:

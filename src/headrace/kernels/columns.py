@@ -174,10 +174,10 @@ def concat_values(parts: list[Values]) -> Values:
 
 
 def narrow(part: Array) -> Array:
-    """Whole numbers in as few bytes as they fit in; most counts and sums need a quarter or half."""
+    """Whole numbers in as few bytes as they fit in: most counts in one, most sums in two."""
     if part.dtype.kind == "i" and part.size:
         low, high = part.min(), part.max()
-        for kind in (np.int16, np.int32):
+        for kind in (np.int8, np.int16, np.int32):
             info = np.iinfo(kind)
             if info.min <= low and high <= info.max:
                 return part.astype(kind, copy=False)

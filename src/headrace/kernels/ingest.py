@@ -15,7 +15,7 @@ from headrace.kernels.cells import Cells, reduce_cells
 from headrace.kernels.classify import NOBODY, ClassSpace, class_space, matching
 from headrace.kernels.columns import Bools, Ints, flat, values_of
 from headrace.kernels.holistic import hll_registers
-from headrace.kernels.keys import encode_keys
+from headrace.kernels.keys import encode_keys, in_key_order
 from headrace.kernels.sessions import cut_runs
 from headrace.kernels.slicing import slice_times
 from headrace.kernels.states import State, lift
@@ -79,7 +79,7 @@ class _Shared:
     def keys_of(self, names: tuple[str, ...]) -> tuple[Ints, pa.Table]:
         if names not in self.keys:
             columns = [self.table[n] for n in names]
-            self.keys[names] = encode_keys(columns, len(self.times))
+            self.keys[names] = in_key_order(*encode_keys(columns, len(self.times)))[:2]
         return self.keys[names]
 
     def slices_of(self, windows: tuple[TimeWindow, ...]) -> tuple[Ints, Ints]:

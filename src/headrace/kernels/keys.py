@@ -89,6 +89,17 @@ def key_order(keys: pa.Table) -> tuple[Ints, Ints]:
     return order, groups[order].astype(np.int64)
 
 
+def in_key_order(codes: Ints, keys: pa.Table) -> tuple[Ints, pa.Table, Ints]:
+    """Codes and distinct keys in `key_order`, and the key groups."""
+    order, groups = key_order(keys)
+    place = np.arange(len(order))
+    if np.array_equal(order, place):
+        return codes, keys, groups
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = place
+    return rank[codes], keys.take(order), groups
+
+
 def _key_hashes(keys: pa.Table) -> Words:
     hashed = np.zeros(keys.num_rows, dtype=np.uint64)
     for column in keys.columns:
