@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels import sections
-from headrace.kernels.answers import Asked, Result, Setting, asked_of
+from headrace.kernels.answers import Result, Setting
 from headrace.kernels.blocks import Block
 from headrace.kernels.columns import Ints
 from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.shapes import Asked, asked_of
 from headrace.optimizer import share
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headrace.kernels.answers import Failure, answer, combined, shape_of
+from headrace.kernels.answers import Failure, answer, combined
+from headrace.kernels.shapes import shape_of
 from headrace.query.logical import LogicalQuery
 from headrace.query.predicate import Predicate
 from headrace.query.window import Span, TimeWindow

@@ -186,7 +186,8 @@ def test_having_order_by_and_computed_items_speak_of_result_columns() -> None:
     )
     assert [a.function for a in query.aggregates] == [Function.SUM, Function.COUNT, Function.MAX]
     assert [o.sql for o in query.outputs] == ["", "_a0 / _a1", "upper(`gem_pack`) || 'x'"]
-    assert query.having == "(_a0 / _a1) > 1 AND _a2 > 2"
+    assert query.having == "(_a0 / _a1) > _p0 AND _a2 > _p1"
+    assert [p.value for p in query.parameters] == [1, 2]
     assert [o.sql for o in query.order_by] == [
         "window.start",
         "(_a0 / _a1) DESC",

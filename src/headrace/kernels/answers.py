@@ -19,10 +19,11 @@ from headrace.kernels.combine import combine, merge_answers
 from headrace.kernels.finish import SumOverflow, finish
 from headrace.kernels.holistic import HllTables, count_distinct, hll_estimate, percentiles
 from headrace.kernels.keys import match_keys
+from headrace.kernels.shapes import Asked, Shape
 from headrace.kernels.states import State, concat
 from headrace.query.arrow import arrow_type
-from headrace.query.logical import AggregateCall, Function, LogicalQuery
-from headrace.query.needs import Need, column_name, needs_of
+from headrace.query.logical import AggregateCall, Function
+from headrace.query.needs import Need
 from headrace.query.window import Span
 
 _STACK_ROWS = 1 << 20
@@ -43,45 +44,6 @@ class Setting:
     hll: HllTables | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shape:
-    """What queries with the same result columns, computed the same way, have in common.
-
-    The same object for all of them, so that it is cheap to tell them apart by it.
-    """
-
-    query: LogicalQuery
-    """Any one of them."""
-    keys: tuple[str, ...]
-    """The columns that carry the keys."""
-    needs: tuple[Need, ...]
-
-    @classmethod
-    def of(cls, query: LogicalQuery) -> Shape:
-        """The shape of one query by itself."""
-        return cls(query, tuple(column_name(k) for k in query.keys), needs_of(query))
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A query as it is answered."""
-
-    uid: int
-    query: LogicalQuery
-    shape: Shape
-    partial_before_us: int | None = None
-
-
-def asked_of(queries: Mapping[int, LogicalQuery]) -> dict[int, Asked]:
-    """Queries with their shapes."""
-    shapes: dict[tuple[object, ...], Shape] = {}
-    out = {}
-    for uid, query in queries.items():
-        shape = shapes.setdefault(shape_of(query), Shape.of(query))
-        out[uid] = Asked(uid, query, shape)
-    return out
-
-
 @dataclass(frozen=True, slots=True)
 class Result:
     """Finished rows of one shape: `_q`, `_start`, `_end`, keys k0…, aggregates a0…
@@ -99,20 +61,6 @@ class Failure:
 
     uid: int
     reason: str
-
-
-def shape_of(query: LogicalQuery) -> tuple[object, ...]:
-    """Queries of one shape have the same result columns, computed the same way."""
-    return (
-        query.window_column,
-        query.key_names,
-        query.keys,
-        query.aggregates,
-        query.outputs,
-        query.having,
-        query.order_by,
-        query.limit,
-    )
 
 
 def answer(

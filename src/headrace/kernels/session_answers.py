@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headrace.kernels.answers import Asked, Failure, Result, Setting, finish_answer
+from headrace.kernels.answers import Failure, Result, Setting, finish_answer
 from headrace.kernels.blocks import Answer, Layout
 from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints
 from headrace.kernels.keys import encode_keys, match_keys, unify_keys
 from headrace.kernels.sessions import Sessions, advance
+from headrace.kernels.shapes import Asked
 from headrace.kernels.states import count_rows, merge
 from headrace.query.needs import needs_of
 from headrace.query.plan import LAST_TIME, Partial

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from typing import Literal
 
@@ -82,12 +83,20 @@ class OrderItem:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """A constant of HAVING that queries of one shape may differ in."""
+
+    type: str
+    value: int | Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class LogicalQuery:
     """A parsed, typed query over one stream.
 
-    Internal result columns are named: keys by `key_names`, aggregates ``_a0, _a1, …``, and the
-    window as ``window`` or ``session_window``; `having`, `order_by` and computed outputs are SQL
-    over those.
+    Internal result columns are named: keys by `key_names`, aggregates ``_a0, _a1, …``, parameters
+    ``_p0, _p1, …``, and the window as ``window`` or ``session_window``; `having`, `order_by` and
+    computed outputs are SQL over those.
     """
 
     text: str
@@ -101,6 +110,7 @@ class LogicalQuery:
     outputs: tuple[Output, ...] = ()
     selected: tuple[Expression, ...] = ()
     having: str | None = None
+    parameters: tuple[Parameter, ...] = ()
     order_by: tuple[OrderItem, ...] = ()
     limit: int | None = None
 

@@ -6,11 +6,11 @@ import uuid
 from dataclasses import replace
 
 from headrace.kernels import sections
-from headrace.kernels.answers import asked_of
 from headrace.kernels.blocks import Layout
 from headrace.kernels.cells import Cells
 from headrace.kernels.compact import merge_same, open_sessions, to_queries
 from headrace.kernels.session_answers import Arrival, SessionAsk
+from headrace.kernels.shapes import asked_of
 from headrace.query.logical import LogicalQuery
 from headrace.spark.compaction import CompactUnit
 from headrace.spark.messages import Message, SectionRef

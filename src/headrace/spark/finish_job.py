@@ -55,6 +55,8 @@ class FinishJob:
         types = ["`_q` bigint", "`_start` bigint", "`_end` bigint"]
         types += [f"`k{n}` {k.type}" for n, k in enumerate(query.keys)]
         types += [f"`a{n}` {a.result_type}" for n, a in enumerate(query.aggregates)]
+        types += [f"`_p{n}` {p.type}" for n, p in enumerate(query.parameters)]
+        types.append("`_limit` int")
         files = self.spark.range(0, 1, 1, 1)
         rows = files.mapInArrow(ReadStaged(self.staging, staged.files), ", ".join(types))
         if staged.uids is not None:
@@ -71,6 +73,7 @@ class FinishJob:
         columns = ["_q", "_start", "_end", window]
         columns += [f"k{n} AS {quoted(name)}" for n, name in enumerate(query.key_names)]
         columns += [f"a{n} AS _a{n}" for n in range(len(query.aggregates))]
+        columns += [*(f"_p{n}" for n in range(len(query.parameters))), "_limit"]
         rows = rows.selectExpr(*columns)
         if query.having is not None:
             rows = rows.where(query.having)
@@ -79,7 +82,7 @@ class FinishJob:
             rank = f"row_number() OVER (PARTITION BY _q, _start, _end ORDER BY {order}) AS _rank"
             rows = rows.selectExpr("*", rank)
             if query.limit is not None:
-                rows = rows.where(f"_rank <= {query.limit}")
+                rows = rows.where("_rank <= _limit")
         else:
             rows = rows.selectExpr("*", "0 AS _rank")
         shown = [f"{self._sql(o, query)} AS _o{n}" for n, o in enumerate(query.outputs)]

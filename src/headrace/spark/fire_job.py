@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from headrace.kernels.answers import Setting, shape_of
+from headrace.kernels.answers import Setting
+from headrace.kernels.shapes import shape_of
 from headrace.query.logical import LogicalQuery
 from headrace.spark.compaction import plan_compaction
 from headrace.spark.culprits import reason_of

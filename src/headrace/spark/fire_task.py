@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import pyarrow as pa
 
@@ -11,6 +12,7 @@ from headrace.kernels.answers import Failure, Result, Setting, answer
 from headrace.kernels.blocks import Block
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_sessions
+from headrace.kernels.shapes import with_parameters
 from headrace.query.window import Span
 from headrace.spark.compact_task import run_compaction
 from headrace.spark.compaction import CompactUnit
@@ -89,9 +91,9 @@ class FireTask:
             if uid in asked
         ]
         staged = 0
-        for found in (
-            *answer(blocks, due, self.setting),
-            *answer_sessions(arrivals, asks, self.emitted_upto_us, self.watermark_us, self.setting),
+        for found in chain(
+            answer(blocks, due, self.setting),
+            answer_sessions(arrivals, asks, self.emitted_upto_us, self.watermark_us, self.setting),
         ):
             if isinstance(found, Failure):
                 yield Message.of("failed", found.uid, found.reason)
@@ -118,7 +120,9 @@ class FireTask:
     def _stage(self, result: Result, task: int, count: int) -> Message:
         """Keep rows for Spark to finish: HAVING, ORDER BY, LIMIT, computed columns."""
         name = f"{self.txn:010d}-{self.prefix}{task:04d}-{count:04d}.arrow"
-        self.staging.write(name, ipc_bytes(result.table))
+        queries = self.plans[self.version].get().queries
+        table = with_parameters(result.table, queries, self.setting.time_zone)
+        self.staging.write(name, ipc_bytes(table))
         uid = int(result.table.column("_q")[0].as_py())
         return Message.of("staged", uid, {"file": name, "rows": result.table.num_rows})
 

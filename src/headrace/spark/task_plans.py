@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from headrace.kernels.answers import Asked, asked_of
 from headrace.kernels.blocks import Layout
 from headrace.kernels.ingest import CompiledPlan
+from headrace.kernels.shapes import Asked, asked_of
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
 from headrace.spark.worker_memory import keep_memory

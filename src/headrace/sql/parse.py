@@ -16,6 +16,7 @@ from headrace.query.logical import (
     LogicalQuery,
     OrderItem,
     Output,
+    Parameter,
 )
 from headrace.query.predicate import Always, Predicate, truths_of
 from headrace.query.schema import Column, StreamSchema, decimal_of, quoted
@@ -23,6 +24,7 @@ from headrace.query.window import SessionWindow, Window
 from headrace.sql.aggregates import FoundAggregate, find_aggregates
 from headrace.sql.analyzer import Analyzer
 from headrace.sql.clauses import Clauses, split_clauses
+from headrace.sql.parameters import neutral, parametrised
 from headrace.sql.predicates import may_raise, parsed, read_predicate
 from headrace.sql.rewrite import Rewriter
 from headrace.sql.text import Piece, tokenize
@@ -259,7 +261,11 @@ class _Reader:
         rewriter.key_names = [
             k.column if k.column is not None else f"_k{n}" for n, k in enumerate(keys)
         ]
-        having = clauses.having
+        having, parameters = None, tuple[Parameter, ...]()
+        if clauses.having is not None:
+            having, parameters = parametrised(
+                rewriter.on_results(clauses.having, with_aliases=True)
+            )
         return LogicalQuery(
             text=self.text,
             stream=self.stream.name,
@@ -273,7 +279,8 @@ class _Reader:
                 self._output(item, column)
                 for item, column in zip(self.items, types[:keys_at], strict=True)
             ),
-            having=rewriter.on_results(having, with_aliases=True) if having is not None else None,
+            having=having,
+            parameters=parameters,
             order_by=tuple(OrderItem(self._order(p)) for p in clauses.order),
             limit=clauses.limit,
         )
@@ -294,7 +301,7 @@ class _Reader:
         grouped = ", ".join([window, *key_sql])
         statement = f"SELECT {', '.join(listed)} FROM {self._from} GROUP BY {grouped}"
         if clauses.having is not None:
-            statement += f" HAVING {rewriter.on_stream(clauses.having)}"
+            statement += f" HAVING {neutral(rewriter.on_stream(clauses.having))}"
         if clauses.order:
             statement += f" ORDER BY {', '.join(rewriter.on_stream(p) for p in clauses.order)}"
         return statement
