@@ -102,6 +102,13 @@ def test_a_window_without_slices_gives_no_rows() -> None:
         assert told(way(blocks, [((1000, 1010), (1,))]), CALLS) == {}
 
 
+def test_when_nothing_is_due_nothing_is_told() -> None:
+    group = group_of([(1, Always(), TimeWindow(10, 10))], CALLS)
+    assert (
+        list(combine(blocks_of(compiled(group), [random_events(random.Random(1), 500)]), [])) == []
+    )
+
+
 def test_queries_a_layout_does_not_know_are_left_out() -> None:
     group = group_of([(1, Always(), TimeWindow(100, 100))], CALLS)
     blocks = blocks_of(compiled(group), [random_events(random.Random(1), 500)])

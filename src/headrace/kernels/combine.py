@@ -24,6 +24,8 @@ _PAIRS = 1 << 24
 
 def combine(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
     """Answers for every due window, by the cheaper way; all blocks have the same layout."""
+    if not due:
+        return
     if can_be_dense(blocks) and dense_pays(blocks, due):
         yield from combine_dense(blocks, due)
     else:
