@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 
 import pytest
 from pyspark.sql import SparkSession
@@ -139,3 +140,56 @@ def test_a_selection_delivers_tuples_as_they_come(
         assert pairs(query.collect(), "k", "twice") == [("a", 2), ("a", 2), ("a", 4)]
         # The tuple at second 2 lies before its effective start.
         assert pairs(later.collect(), "v") == [(1,)]
+
+
+def test_without_sharing_a_query_that_has_ended_is_no_longer_read_for(
+    spark: SparkSession, stream: hr.testing.MemoryStream
+) -> None:
+    def spark_queries() -> int:
+        return len([q for q in spark.streams.active if (q.name or "").startswith("headrace")])
+
+    with hr.Session(spark, sharing="off") as session:
+        session.stream("s", stream, event_time="time")
+        before = spark_queries()
+        first, second = session.sql(COUNT, name="first"), session.sql(COUNT, name="second")
+        session.start()
+        stream.push(rows([1, 2, 11]))
+        session.process_all_available()
+        first.stop()
+        deadline = threading.Event()
+        for _ in range(100):
+            if spark_queries() == before + 1:
+                break
+            deadline.wait(0.1)
+        assert spark_queries() == before + 1
+        third = session.sql(COUNT, name="third")
+        assert third.await_active(10) == at(11.001)
+        stream.push(rows([21, 31, 41]))
+        session.process_all_available()
+        assert pairs(first.collect(), "start", "n") == [(at(0), 2)]
+        assert pairs(second.collect(), "start", "n") == [
+            (at(0), 2), (at(10), 1), (at(20), 1), (at(30), 1),
+        ]  # fmt: skip
+        assert pairs(third.collect(), "start", "n") == [(at(20), 1), (at(30), 1)]
+
+
+def test_the_oldest_queries_that_have_ended_are_forgotten(
+    spark: SparkSession, stream: hr.testing.MemoryStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.spark.session._KEPT_ENDED", 2)
+    with hr.Session(spark) as session:
+        session.stream("s", stream, event_time="time")
+        queries = [session.sql(COUNT, name=f"q{n}") for n in range(5)]
+        session.start()
+        stream.push(rows([1, 2, 11]))
+        session.process_all_available()
+        for query in queries[:4]:
+            query.stop()
+        told = session.metrics().rows
+        session.sql(COUNT, name="q3")
+        assert [(q.name, q.status) for q in session.queries][:2] == [
+            ("q2", "stopped"),
+            ("q4", "active"),
+        ]
+        assert session.metrics().rows == told == 5
+        assert queries[0].collect().num_rows == 1

@@ -151,7 +151,21 @@ class Meter:
         return (after - before) / (ended - began)
 
 
-def session_metrics(meters: Iterable[Meter], queries: Iterable[Query]) -> SessionMetrics:
+@dataclass(frozen=True)
+class Delivered:
+    """What queries were given that are no longer listed."""
+
+    rows: int = 0
+    windows: int = 0
+
+    def plus(self, rows: int, windows: int) -> Delivered:
+        """With those of one more query."""
+        return Delivered(self.rows + rows, self.windows + windows)
+
+
+def session_metrics(
+    meters: Iterable[Meter], queries: Iterable[Query], past: Delivered
+) -> SessionMetrics:
     """The sums over all pipelines and queries."""
     pipelines = tuple(meter.read() for meter in meters)
     served = [query.metrics() for query in queries]
@@ -170,8 +184,8 @@ def session_metrics(meters: Iterable[Meter], queries: Iterable[Query]) -> Sessio
         late_tuples=sum(p.late_tuples for p in pipelines),
         from_future=sum(p.from_future for p in pipelines),
         without_time=sum(p.without_time for p in pipelines),
-        rows=sum(m.rows for m in served),
-        windows=sum(m.windows for m in served),
+        rows=past.rows + sum(m.rows for m in served),
+        windows=past.windows + sum(m.windows for m in served),
         pipelines=pipelines,
     )
 

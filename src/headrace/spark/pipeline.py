@@ -169,9 +169,14 @@ class Pipeline:
             self._change([], lost)
 
     @property
-    def queries(self) -> Mapping[int, Query]:
-        """Handles of all queries that were ever here in this process."""
-        return dict(self._queries)
+    def has_ended(self) -> bool:
+        """Whether it had queries and none of them runs any more."""
+        queries = list(self._queries.values())
+        return bool(queries) and all(q.has_ended for q in queries)
+
+    def forget(self, query: Query) -> None:
+        """Let go of a query that has ended."""
+        self._queries.pop(int(query.uid), None)
 
     @property
     def state(self) -> PipelineState:
@@ -201,6 +206,8 @@ class Pipeline:
             try:
                 self._streaming.processAllAvailable()
             except Exception as error:
+                if self.closed:
+                    return
                 self._raise_failure()
                 raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
         self._raise_failure()

@@ -48,6 +48,7 @@ class Query:
         pipeline: Pipeline,
         *,
         partial_first: bool = False,
+        requested_at: float | None = None,
     ) -> None:
         self.uid = uid
         self.name = name
@@ -61,7 +62,7 @@ class Query:
         self._error: str | None = None
         self._since_us: int | None = None
         self._until_us: int | None = None
-        self._requested_at = time.monotonic()
+        self._requested_at = time.monotonic() if requested_at is None else requested_at
         self._deployment_ms: float | None = None
         self._latency_ms: float | None = None
         self._tables: list[tuple[int, Span, pa.Table]] = []
@@ -74,6 +75,11 @@ class Query:
     def status(self) -> Status:
         """``pending``, ``active``, ``stopping``, ``stopped`` or ``failed``."""
         return self._status
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is stopped or failed."""
+        return self._status in ("stopped", "failed")
 
     @property
     def error(self) -> str | None:
@@ -121,13 +127,13 @@ class Query:
         Windows that are still open are not emitted, as when a Spark query is stopped.
         """
         with self._changed:
-            if self._status in ("stopped", "failed"):
+            if self.has_ended:
                 return self.effective_end
             self._status = "stopping"
         self._pipeline.request_stop(self)
         if wait:
             with self._changed:
-                self._changed.wait_for(lambda: self._status in ("stopped", "failed"))
+                self._changed.wait_for(lambda: self.has_ended)
         return self.effective_end
 
     # -- results ------------------------------------------------------------------------------
@@ -179,7 +185,7 @@ class Query:
 
     @property
     def _over(self) -> bool:
-        return self._status in ("stopped", "failed") or self._pipeline.closed
+        return self.has_ended or self._pipeline.closed
 
     def _need_memory(self, what: str) -> None:
         if self.sink.kind != "memory":

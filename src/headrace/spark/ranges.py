@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
 from headrace.sources import ArrowSource
+from headrace.spark.worker_daemon import hush
 
 FORMAT = "headrace_ranges"
 _SCHEMA = "partition int, start bigint, end bigint"
@@ -66,9 +67,11 @@ class RangeSource(DataSource):
         return FORMAT
 
     def schema(self) -> str:
+        hush()
         return _SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        hush()
         source = cloudpickle.loads(base64.b64decode(self.options["source"]))
         return _Reader(source)
 

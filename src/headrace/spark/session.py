@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal
@@ -19,16 +20,18 @@ from headrace.query.logical import Function, LogicalQuery
 from headrace.query.schema import StreamSchema
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import SparkAnalyzer
-from headrace.spark.metrics import Meter, SessionMetrics, session_metrics
+from headrace.spark.metrics import Delivered, Meter, SessionMetrics, session_metrics
 from headrace.spark.pipeline import Pipeline
 from headrace.spark.query import Query
 from headrace.spark.sinks import Sink, SinkFunction
 from headrace.spark.store import Store
 from headrace.spark.streams import Stream
 from headrace.sql import parse
-from headrace.types import Clock, QueryUid, SystemClock
+from headrace.types import BEGINNING, Clock, QueryUid, SystemClock
 
 _TICK_S = 1.0
+_KEPT_ENDED = 1000
+"""So many queries that have ended stay listed."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -69,6 +72,8 @@ class Session:
         self._pipelines: dict[str, Pipeline] = {}
         self._meters: dict[str, Meter] = {}
         self._queries: dict[str, Query] = {}
+        self._forgotten = Delivered()
+        self._past_us: dict[str, int] = {}
         self._uids = itertools.count(1)
         self._setting = Setting(self._analyzer.time_zone, self._analyzer.ansi)
         self._lock = threading.RLock()
@@ -139,7 +144,9 @@ class Session:
         A name that a checkpoint already runs with the same text gives that query.
         """
         self._check_open()
+        requested_at = time.monotonic()
         with self._lock:
+            self._forget_ended()
             label = name or self._free_name()
             target = Sink.of(sink, options)
             logical = self._parsed(label, text)
@@ -150,7 +157,17 @@ class Session:
                 return self._rebound(known, logical, target)
             uid = QueryUid(next(self._uids))
             pipeline = self._pipeline_for(logical, uid)
-            query = Query(uid, label, logical, target, pipeline, partial_first=partial_first)
+            query = Query(
+                uid,
+                label,
+                logical,
+                target,
+                pipeline,
+                partial_first=partial_first,
+                requested_at=requested_at,
+            )
+            if known is not None and known.has_ended:
+                self._forget(known)
             self._queries[label] = query
         pipeline.request_create(query)
         return query
@@ -217,7 +234,7 @@ class Session:
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        """All queries of this session, oldest first."""
+        """Queries of this session, oldest first; of those that have ended, the last 1,000."""
         return tuple(self._queries.values())
 
     def explain(self) -> str:
@@ -226,7 +243,7 @@ class Session:
 
     def metrics(self) -> SessionMetrics:
         """Counters of all pipelines as of their last commit; never waits for a batch."""
-        return session_metrics(list(self._meters.values()), self.queries)
+        return session_metrics(list(self._meters.values()), self.queries, self._forgotten)
 
     # -- inside -------------------------------------------------------------------------------
 
@@ -275,7 +292,28 @@ class Session:
     def _highest_us(self, stream: str) -> int:
         """How far any pipeline of the stream has come, so that all begin alike."""
         mine = [p for n, p in self._pipelines.items() if n.split(".")[0] == stream]
-        return max(p.state.progress.highest_us for p in mine)
+        past = self._past_us.get(stream, BEGINNING)
+        return max([past, *(p.state.progress.highest_us for p in mine)])
+
+    def _forget_ended(self) -> None:
+        ended = [q for q in self._queries.values() if q.has_ended]
+        for query in ended[: max(len(ended) - _KEPT_ENDED, 0)]:
+            self._forget(query)
+
+    def _forget(self, query: Query) -> None:
+        """No longer list a query that has ended; whoever holds its handle may go on using it."""
+        self._forgotten = self._forgotten.plus(query.metrics().rows, query.metrics().windows)
+        del self._queries[query.name]
+        for pipeline in self._pipelines.values():
+            pipeline.forget(query)
+
+    def _retire(self, pipeline: Pipeline) -> None:
+        """Without sharing, a query that has ended takes its pipeline with it."""
+        pipeline.close()
+        with self._lock:
+            stream = pipeline.stream.schema.name
+            self._past_us[stream] = self._highest_us(stream)
+            del self._pipelines[pipeline.name]
 
     def _restore(self, pipeline: Pipeline) -> None:
         pipeline.restore(self._remake(pipeline))
@@ -316,6 +354,8 @@ class Session:
         while not self._stop_ticking.wait(_TICK_S):
             for pipeline in list(self._pipelines.values()):
                 self._meters[pipeline.name].sample()
+                if self._sharing == "off" and pipeline.has_ended:
+                    self._retire(pipeline)
                 if pipeline.is_running:
                     pipeline.nudge()
                     pipeline.tick()

@@ -210,7 +210,7 @@ class Transaction:
 
 def take_back(queries: Iterable[Query], txn: int, task: str = "") -> None:
     """Remove the files that an unfinished transaction has written to parquet sinks."""
-    for query in queries:
+    for query in list(queries):
         if query.sink.kind != "parquet":
             continue
         folder = Store(query.sink.options["path"])

@@ -2,7 +2,8 @@
 
 Over a Unix socket, a worker that Spark no longer needs finds the socket closed when it says
 goodbye, and the daemon prints a stack trace for it. Nothing is wrong, so nothing is printed.
-Spark runs this module when `spark.python.daemon.module` names it (`hr.local_spark` does).
+Spark runs this module when `spark.python.daemon.module` names it (`hr.local_spark` does). Workers
+of data sources come from Spark's own daemon whatever the setting; ours say `hush` in them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ class _Quiet:
     def print_exc(self) -> None:
         if not isinstance(sys.exception(), BrokenPipeError):
             traceback.print_exc()
+
+
+def hush() -> None:
+    """In a worker of Spark's own daemon: do the same from inside."""
+    main = sys.modules["__main__"]
+    if getattr(getattr(main, "__spec__", None), "name", None) == "pyspark.daemon":
+        vars(main)["traceback"] = _Quiet()
 
 
 if __name__ == "__main__":
