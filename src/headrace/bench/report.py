@@ -39,16 +39,18 @@ def commit() -> str:
 
 
 def save(path: Path, figures: Sequence[Figure], settings: dict[str, Any]) -> None:
-    """Write the JSON file."""
+    """Write the JSON file; lines that were measured before and not now stay in it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    record = {
+    before = json.loads(path.read_text())["figures"] if path.exists() else []
+    measured = {
         "commit": commit(),
         "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "settings": settings,
-        "figures": [f.record() for f in figures],
     }
-    path.write_text(json.dumps(record, indent=1))
+    fresh = {f.name: {**f.record(), **measured} for f in figures}
+    kept = [fresh.pop(f["name"], f) for f in before]
+    path.write_text(json.dumps({"figures": [*kept, *fresh.values()]}, indent=1))
 
 
 def show(figures: Sequence[Figure], console: Console) -> None:

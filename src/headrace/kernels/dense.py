@@ -96,19 +96,16 @@ def _same_shape(one: Cells, other: Cells) -> bool:
 
 
 def _added(one: Cells, other: Cells) -> Cells:
-    def both(ufunc: np.ufunc, a: Array, b: Array) -> Array:
-        if a.dtype.kind == "f" or b.dtype.kind == "f":
-            return np.asarray(ufunc(a, b))
-        return narrow(np.asarray(ufunc(a, b, dtype=np.int64)))
+    def both(partial: Partial | None, name: str, a: Array, b: Array) -> Array:
+        if name == "v" or a.dtype.kind == "f":
+            return np.asarray(_ufunc(partial, name)(a, b))
+        return narrow(np.add(a, b, dtype=np.int64))
 
     states = [
-        State(
-            a.partial,
-            {n: both(_ufunc(a.partial, n), a.parts[n], b.parts[n]) for n in a.parts},
-        )
+        State(a.partial, {n: both(a.partial, n, a.parts[n], b.parts[n]) for n in a.parts})
         for a, b in zip(one.states, other.states, strict=True)
     ]
-    return replace(one, rows=both(np.add, one.rows, other.rows), states=tuple(states))
+    return replace(one, rows=both(None, "rows", one.rows, other.rows), states=tuple(states))
 
 
 def combine_dense(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
