@@ -46,7 +46,7 @@ def interrupt(demo: subprocess.Popen[str]) -> tuple[str, str]:
 
 def assert_clean_end(demo: subprocess.Popen[str], printed: str, errors: str) -> None:
     assert demo.returncode == 0, (printed, errors)
-    for word in ("Traceback", "Exception", "Error"):
+    for word in ("Traceback", "Exception", "Error", "failed"):
         assert word not in printed + errors
     assert errors == ""
 

@@ -205,6 +205,29 @@ def test_a_query_that_overflows_in_one_of_its_windows_fails_once() -> None:
 # -- blocks that were made under different plans --------------------------------------------------
 
 
+def test_windows_from_one_plan_and_from_two_are_told_side_by_side() -> None:
+    #   plan A: two queries, so four partials    plan B: the first alone, with its own two
+    #   tuples  0 … 9                            10 … 19
+    #   windows [-10, 10) from A, [0, 20) from both, [10, 30) from B
+    text = "SELECT gem_pack, {} FROM purchases GROUP BY window(time, {}), gem_pack"
+    window = "'20 microseconds', '10 microseconds'"
+    queries = active([text.format("SUM(price), COUNT(*)", window),
+                      text.format("MAX(price), MIN(price)", window)])  # fmt: skip
+    rows = random_purchases(random.Random(5), 300, high=9)
+    later = [r | {"time": r["time"] + timedelta(microseconds=10)} for r in rows]
+    before, after = planned(queries), planned(queries[:1])
+    blocks = blocks_of(before, [rows])
+    for place, more in blocks_of(after, [later]).items():
+        blocks.setdefault(place, []).extend(more)
+    alone = list(asked(queries[:1]).values())
+    due = [((start, start + 20), alone) for start in (-10, 0, 10)]
+    found = told(answer(blocks, due, SETTING), queries[:1])
+    sizes = dict.fromkeys((-10, 0, 10), 0)
+    for (_, start, _, _), (_, count) in found.items():
+        sizes[start] += count
+    assert sizes == {-10: 300, 0: 600, 10: 300}
+
+
 @pytest.mark.parametrize("seed", range(15))
 def test_answers_over_several_plans_meet_in_the_queries_they_share(seed: int) -> None:
     #   batch 1, plan A: queries 1 2 3        batch 2, plan B: queries 2 3 4

@@ -146,7 +146,8 @@ class Show(threading.Thread):
             self._scene = None
 
     def _check(self, crowd: Crowd) -> None:
-        """A query may fail alone; when all have, the streams are dead."""
+        """None of the demo's questions may fail."""
         present = crowd.present
-        if present and all(q.status == "failed" for q in present):
-            raise hr.ExecutionError(f"every query failed; the last one: {present[-1].error}")
+        failed = [q for q in present if q.status == "failed"]
+        if failed:
+            raise hr.ExecutionError(f"query {failed[0].name!r} failed: {failed[0].error}")

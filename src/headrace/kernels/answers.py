@@ -120,16 +120,18 @@ def _answer(
 
 
 def _stacked(answers: Iterable[Answer]) -> Iterator[tuple[Answer, tuple[Ints, Ints]]]:
-    """Answers of several windows over the same keys as one, to be finished at a time.
+    """Answers of several windows over the same keys and partials as one, finished at a time.
 
     A query then has a number for each of its windows; starts and ends are told row by row.
     """
-    waiting: dict[int, list[Answer]] = {}
+    waiting: dict[object, list[Answer]] = {}
     for one in answers:
-        stack = waiting.setdefault(id(one.keys), [])
+        # Answers from one layout and answers merged from several may share their keys.
+        place = (id(one.keys), *(s.partial for s in one.states))
+        stack = waiting.setdefault(place, [])
         stack.append(one)
         if sum(len(a.rows) for a in stack) > _STACK_ROWS:
-            yield _one_stack(waiting.pop(id(one.keys)))
+            yield _one_stack(waiting.pop(place))
     for stack in waiting.values():
         yield _one_stack(stack)
 

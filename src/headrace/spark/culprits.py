@@ -64,9 +64,14 @@ def _reads_alone(job: Ingest, batch: Batch) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """Spark's own words: the bracketed error class and its message."""
-    for line in str(error).splitlines():
+    """Spark's own words: the bracketed error class and its message; or what Python raised."""
+    lines = str(error).splitlines()
+    for line in lines:
         at = line.find("[")
         if at >= 0 and "]" in line[at:] and line[at + 1 : at + 2].isupper():
             return line[at:].split(" SQLSTATE")[0].strip()
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+    if "Traceback (most recent call last):" in lines:
+        after = lines[lines.index("Traceback (most recent call last):") + 1 :]
+        raised = [line for line in after if line and not line.startswith(" ")]
+        lines = raised or lines
+    return lines[0] if lines else type(error).__name__
