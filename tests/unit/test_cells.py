@@ -162,3 +162,21 @@ def test_slices_may_be_coalesced_while_merging(seed: int) -> None:
 def test_merging_one_block_is_the_block_itself() -> None:
     cells = reduced(random_events(random.Random(3), 50), CALLS).sparse()
     assert merge_cells([cells]) is cells
+
+
+@pytest.mark.parametrize("largest", [0, 3, 200, 40_000, 2**40, 2**62])
+def test_running_sums_go_over_the_columns_before_each_one(largest: int) -> None:
+    part = np.array([[[1, 0], [2, largest], [0, -5]]], dtype=np.int64)
+    cells = Cells(
+        np.array([0]),
+        3,
+        pa.table({"k0": ["a", "b"]}),
+        np.array([1, 2]),
+        None,
+        part.reshape(-1),
+        (),
+    )
+    found = cells.running((-1, "rows"))
+    assert found.tolist() == [[[0, 0], [1, 0], [3, largest], [3, largest - 5]]]
+    assert cells.running((-1, "rows")) is found
+    assert cells.nbytes == part.nbytes + found.nbytes

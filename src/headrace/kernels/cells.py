@@ -73,8 +73,9 @@ class Cells:
         if name not in self._running:
             block = self.component(name).reshape(len(self.slices), self.columns, -1)
             largest = max(int(block.max(initial=0)), -int(block.min(initial=0)))
-            kind = np.min_scalar_type(-largest * self.columns - 1)
-            sums = np.zeros((block.shape[0], self.columns + 1, block.shape[2]), kind)
+            bound = min(largest * self.columns, np.iinfo(np.int64).max)
+            shape = block.shape[0], self.columns + 1, block.shape[2]
+            sums = np.zeros(shape, np.min_scalar_type(-bound - 1))
             for column in range(self.columns):
                 np.add(sums[:, column], block[:, column], out=sums[:, column + 1])
             self._running[name] = sums
