@@ -1,0 +1,120 @@
+"""Whether a system held a rate, and the search for the highest rate it holds.
+
+A rate is sustained when neither the queue in front of the system nor the latency of its results
+keeps growing. What comes and goes (a pause, a burst) is allowed: trends are medians of slopes, and
+a trend counts only when it has also led somewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+WARM_UP = 0.25
+"""The first part of a run that is not looked at."""
+_QUEUE_SHARE = 0.01
+"""A queue that grows by less than this share of the rate may be noise."""
+_QUEUE_S = 0.5
+"""… and so may one that has grown by less than what arrives in so many seconds."""
+_LATENCY_SLOPE = 0.01
+"""Seconds per second: a system that loses one percent of the time falls behind by as much."""
+_LATENCY_S = 0.25
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the driver saw at one moment of a run."""
+
+    at_s: float
+    queued: int
+    latency_s: float | None = None
+    """Event-time latency of the results that came since the last sample, if any came."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a rate was held, with the trends that say so."""
+
+    sustained: bool
+    reason: str
+    queue_growth: float
+    """Events per second by which the queue grew."""
+    latency_slope: float
+    """Seconds per second by which latency grew."""
+
+
+def judge(samples: Sequence[Sample], rate: float, *, dropped: bool = False) -> Verdict:
+    """Judge the samples of one run at `rate` events per second."""
+    if dropped:
+        return Verdict(False, "the connection was dropped", 0.0, 0.0)
+    end = max((s.at_s for s in samples), default=0.0)
+    seen = [s for s in samples if s.at_s >= WARM_UP * end]
+    if len(seen) < 4:
+        return Verdict(False, "the run was too short to judge", 0.0, 0.0)
+    queue, queue_rise = trend([s.at_s for s in seen], [float(s.queued) for s in seen])
+    timed = [(s.at_s, s.latency_s) for s in seen if s.latency_s is not None]
+    if not timed:
+        return Verdict(False, "no result came after the warm-up", queue, 0.0)
+    latency, latency_rise = trend([t for t, _ in timed], [v for _, v in timed])
+    if queue > _QUEUE_SHARE * rate and queue_rise > _QUEUE_S * rate:
+        reason = f"the queue grew by {queue:,.0f} events/s"
+        return Verdict(False, reason, queue, latency)
+    if latency > _LATENCY_SLOPE and latency_rise > _LATENCY_S:
+        reason = f"latency grew by {1000 * latency:.0f} ms every second"
+        return Verdict(False, reason, queue, latency)
+    return Verdict(True, "queue and latency stayed level", queue, latency)
+
+
+def trend(times: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    """The median of all slopes (Theil and Sen), and the rise from the first third to the last."""
+    t, v = np.asarray(times), np.asarray(values)
+    if len(t) < 2:
+        return 0.0, 0.0
+    first, second = np.triu_indices(len(t), k=1)
+    apart = t[second] - t[first]
+    kept = apart > 0
+    slopes: Numbers = (v[second] - v[first])[kept] / apart[kept]
+    third = max(len(v) // 3, 1)
+    rise = float(np.median(v[-third:]) - np.median(v[:third]))
+    return float(np.median(slopes)) if len(slopes) else 0.0, rise
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One run of a search: the rate offered, how it ended, and what was taken per second."""
+
+    rate: float
+    verdict: Verdict
+    processed: float
+
+
+def search(
+    run: Callable[[float], Tried], highest: float, *, tolerance: float = 0.05, most: int = 12
+) -> tuple[float, list[Tried]]:
+    """The highest sustained rate within `tolerance`, and every run on the way.
+
+    Downward from `highest`: what a system took from the queue when it could not hold a rate bounds
+    what it can hold, so the next try is just above that, or half-way.
+    """
+    tries: list[Tried] = []
+    low, high, rate = 0.0, highest, highest
+    while len(tries) < most:
+        tried = run(rate)
+        tries.append(tried)
+        if tried.verdict.sustained:
+            low = rate
+            if rate >= highest:
+                break
+        else:
+            high = rate
+        if low and high - low <= tolerance * low:
+            break
+        middle = (low + high) / 2
+        hint = tried.processed * (1 + tolerance / 2)
+        rate = hint if not tried.verdict.sustained and low < hint < middle else middle
+    return low, tries
