@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from types import TracebackType
 from typing import Any
 
 from pyspark import daemon
@@ -27,10 +28,20 @@ class _Quiet:
 
 
 def hush() -> None:
-    """In a worker of Spark's own daemon: do the same from inside."""
+    """In a worker of a data source, whose daemon or program is Spark's own: do it from inside."""
     main = sys.modules["__main__"]
-    if getattr(getattr(main, "__spec__", None), "name", None) == "pyspark.daemon":
+    program = str(getattr(getattr(main, "__spec__", None), "name", ""))
+    if program == "pyspark.daemon":
         vars(main)["traceback"] = _Quiet()
+    elif program.startswith("pyspark."):
+        sys.excepthook = _end_quietly
+
+
+def _end_quietly(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    if not issubclass(kind, BrokenPipeError):
+        sys.__excepthook__(kind, error, trace)
 
 
 if __name__ == "__main__":
