@@ -77,4 +77,4 @@ def test_rows_are_given_the_constants_of_their_query() -> None:
     table = with_parameters(pa.table({"_q": [8, 3, 8]}), queries, "UTC")
     assert table.column("_p0").to_pylist() == [200, 1, 200]
     assert table.column("_limit").to_pylist() == [7, 5, 7]
-    assert [f.type for f in table.schema][1:] == [pa.int32(), pa.int32()]
+    assert [f.type for f in table.schema][1:] == [pa.int32(), pa.int64()]

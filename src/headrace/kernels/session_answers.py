@@ -16,7 +16,6 @@ from headrace.kernels.keys import encode_keys, match_keys, unify_keys
 from headrace.kernels.sessions import Sessions, advance
 from headrace.kernels.shapes import Asked
 from headrace.kernels.states import count_rows, merge
-from headrace.query.needs import needs_of
 from headrace.query.plan import LAST_TIME, Partial
 from headrace.query.window import SessionWindow
 
@@ -97,7 +96,7 @@ def _answer_family(
     gaps = np.array([m.gap_us for m in members], dtype=np.int64)
     until = np.array([m.until_us for m in members], dtype=np.int64)
     wanted = sorted(
-        {n.partial for m in members for n in needs_of(m.asked.query) if n.partial is not None},
+        {n.partial for m in members for n in m.asked.shape.needs if n.partial is not None},
         key=repr,
     )
     pieces, table = expand(blocks.get((keys, None, None), ()), members, wanted)
@@ -119,7 +118,7 @@ def _answer_family(
     session_keys = table.take(pa.array(done.key)).append_column("session", pa.array(done.first))
     main = Answer(span, uids, done.query, numbers, session_keys, done.rows, done.states)
     values = {}
-    for need in {n for m in members for n in needs_of(m.asked.query) if n.value is not None}:
+    for need in {n for m in members for n in m.asked.shape.needs if n.value is not None}:
         assert need.value is not None
         found = blocks.get((keys, need.value, need.sketch), ())
         answer = _values_in(found, members, done, table, main)

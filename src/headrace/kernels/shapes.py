@@ -80,5 +80,5 @@ def with_parameters(
         values = [q.parameters[number].value for q in some]
         column = pa.array(values, type=arrow_type(first.type, time_zone))
         table = table.append_column(f"_p{number}", column.take(pa.array(place)))
-    limits = pa.array([q.limit for q in some], type=pa.int32())
+    limits = pa.array([q.limit for q in some], type=pa.int64())
     return table.append_column("_limit", limits.take(pa.array(place)))

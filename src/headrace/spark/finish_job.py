@@ -56,7 +56,7 @@ class FinishJob:
         types += [f"`k{n}` {k.type}" for n, k in enumerate(query.keys)]
         types += [f"`a{n}` {a.result_type}" for n, a in enumerate(query.aggregates)]
         types += [f"`_p{n}` {p.type}" for n, p in enumerate(query.parameters)]
-        types.append("`_limit` int")
+        types.append("`_limit` bigint")
         files = self.spark.range(0, 1, 1, 1)
         rows = files.mapInArrow(ReadStaged(self.staging, staged.files), ", ".join(types))
         if staged.uids is not None:

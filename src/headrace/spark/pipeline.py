@@ -170,9 +170,9 @@ class Pipeline:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it had queries and none of them runs any more."""
+        """Whether it had queries and none runs any more; a failed stream stays, to say so."""
         queries = list(self._queries.values())
-        return bool(queries) and all(q.has_ended for q in queries)
+        return bool(queries) and self._failure is None and all(q.has_ended for q in queries)
 
     def forget(self, query: Query) -> None:
         """Let go of a query that has ended."""
