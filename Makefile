@@ -45,7 +45,7 @@ check: $(STAMP) ## lint, format, types, import directions
 	$(BIN)/lint-imports --no-logo
 
 bench: $(STAMP) java ## measure against plain Structured Streaming; JSON and a table
-	$(BIN)/python -m headrace.bench $(ARGS)
+	$(BIN)/headrace bench core $(ARGS)
 
 clean: ## remove caches and scratch files (keeps .venv and benchmarks/results)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \

@@ -1,4 +1,4 @@
-"""The command line: `headrace demo`, `headrace version`."""
+"""The command line: `headrace demo`, `headrace bench`, `headrace version`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,20 @@ def demo(
     code = run(seconds, rate, queries)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left that could be interrupted
     raise typer.Exit(code)
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def bench(context: typer.Context) -> None:
+    """Measure what a system really holds, from outside: list, run, sustain, compare, report."""
+    try:
+        from headrace.bench.commands import app as commands
+    except ModuleNotFoundError as missing:
+        typer.echo(f"headrace bench needs {missing.name}: pip install 'headrace[bench]'", err=True)
+        raise typer.Exit(1) from None
+    commands(args=context.args, prog_name="headrace bench")
 
 
 @app.command()

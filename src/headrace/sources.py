@@ -19,7 +19,11 @@ __all__ = ["ArrowSource", "Generator", "Ads", "Purchases", "RandomFields"]
 
 @runtime_checkable
 class ArrowSource(Protocol):
-    """What a source must offer. Instances are pickled: to Spark's offset process and to tasks."""
+    """What a source must offer. Instances are pickled: to Spark's offset process and to tasks.
+
+    One that keeps tuples until they are processed may also have ``commit(offsets)``: it is told
+    when nothing before these offsets will be read again.
+    """
 
     @property
     def schema(self) -> pa.Schema:

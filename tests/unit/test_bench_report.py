@@ -1,12 +1,12 @@
-"""bench/report.py: figures as a file that later runs add to."""
+"""bench/core/report.py: figures as a file that later runs add to."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from headrace.bench.measure import Figure
-from headrace.bench.report import save
+from headrace.bench.core.measure import Figure
+from headrace.bench.core.report import save
 
 
 def test_a_line_measured_again_replaces_itself_and_leaves_the_others(tmp_path: Path) -> None:

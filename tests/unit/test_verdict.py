@@ -1,4 +1,4 @@
-"""bench/verdict.py: what counts as holding a rate, and finding the highest one that is held."""
+"""bench/results/verdict.py: what counts as holding a rate, and the highest one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace.bench.verdict import Sample, Tried, Verdict, judge, search, trend
+from headrace.bench.results.verdict import Sample, Tried, Verdict, judge, search, trend
 
 RATE = 50_000.0
 

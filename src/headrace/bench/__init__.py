@@ -1,1 +1,1 @@
-"""Measurements of the engine against plain Structured Streaming, through the public API only."""
+"""Measures what a system of live queries really holds: driver and system under test apart."""

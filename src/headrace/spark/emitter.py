@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,16 +19,52 @@ from headrace.types import Clock
 log = logging.getLogger("headrace")
 
 
+Listener = Callable[[pa.Table], object]
+OUTPUTS = pa.schema(
+    [
+        pa.field("query", pa.string()),
+        pa.field("window_start", pa.timestamp("us", "UTC")),
+        pa.field("window_end", pa.timestamp("us", "UTC")),
+        pa.field("rows", pa.int64()),
+        pa.field("checksum", pa.float64()),
+        pa.field("event_time", pa.timestamp("us", "UTC")),
+    ]
+)
+"""What listeners are told: one row for each query and window that was delivered."""
+
+
+@dataclass
+class Written:
+    """What was delivered for one query and window, over all tasks."""
+
+    rows: int = 0
+    checksum: float = 0.0
+    event_time_us: int | None = None
+
+    def add(self, rows: int, checksum: float, event_time_us: int | None) -> None:
+        """One task's part."""
+        self.rows += rows
+        self.checksum += checksum
+        known = [t for t in (self.event_time_us, event_time_us) if t is not None]
+        self.event_time_us = max(known, default=None)
+
+
 class Emitter:
     """Delivers the messages of one transaction; remembers which queries failed and why."""
 
     def __init__(
-        self, spark: SparkSession, queries: Mapping[int, Query], txn: int, clock: Clock
+        self,
+        spark: SparkSession,
+        queries: Mapping[int, Query],
+        txn: int,
+        clock: Clock,
+        listeners: Sequence[Listener] = (),
     ) -> None:
         self._spark = spark
         self._queries = queries
         self._txn = txn
         self._clock = clock
+        self._listeners = listeners
         self.failed: dict[int, str] = {}
         self.staged: dict[int, list[str]] = {}
         self.held_from_us: int | None = None
@@ -36,8 +73,9 @@ class Emitter:
         self.late: list[pa.Table] = []
         self.rows = 0
         self._tables: dict[tuple[int, Span], list[pa.Table]] = {}
+        self._written: dict[tuple[int, Span], Written] = {}
 
-    def take(self, messages: list[Message], end_us: int) -> None:
+    def take(self, messages: list[Message]) -> None:
         """Sort the messages of a job."""
         for message in messages:
             match message.kind:
@@ -45,7 +83,8 @@ class Emitter:
                     table = message.rows
                     self._tables.setdefault((message.uid, span_of(table)), []).append(table)
                 case "written":
-                    self._written(message, end_us)
+                    for uid, start, end, *what in message.value:
+                        self._written.setdefault((uid, (start, end)), Written()).add(*what)
                 case "staged":
                     self.staged.setdefault(message.uid, []).append(message.value["file"])
                 case "failed":
@@ -70,6 +109,7 @@ class Emitter:
 
     def deliver(self) -> None:
         """Hand rows over, window by window in the order of their ends."""
+        told: dict[tuple[int, Span], Written] = {}
         for (uid, span), parts in sorted(self._tables.items(), key=lambda i: (i[0][1][::-1], i[0])):
             query = self._queries.get(uid)
             if query is None or uid in self.failed:
@@ -83,18 +123,36 @@ class Emitter:
                 continue
             self.rows += table.num_rows
             query.emitted(self._txn, span, table, self._latency_ms(span[1]))
-        self._tables.clear()
-
-    def _written(self, message: Message, end_us: int) -> None:
-        value = message.value
-        if message.uid >= 0:
-            value = {str(message.uid): [value["rows"], 0.0]}
-        latency = self._latency_ms(end_us)
-        for uid, (rows, checksum) in value.items():
-            self.rows += rows
-            query = self._queries.get(int(uid))
+            told[uid, span] = Written(table.num_rows)
+        for (uid, span), written in self._written.items():
+            self.rows += written.rows
+            query = self._queries.get(uid)
             if query is not None:
-                query.counted(rows, checksum, latency)
+                query.counted(written.rows, written.checksum, self._latency_ms(span[1]))
+                told[uid, span] = written
+        self._tables.clear()
+        self._written.clear()
+        if told and self._listeners:
+            self._tell(told)
+
+    def _tell(self, told: Mapping[tuple[int, Span], Written]) -> None:
+        """Let listeners know; one that fails hurts nobody."""
+        spans = [span if span != (0, 0) else (None, None) for _, span in told]
+        columns = [
+            [self._queries[uid].name for uid, _ in told],
+            [start for start, _ in spans],
+            [end for _, end in spans],
+            [w.rows for w in told.values()],
+            [w.checksum for w in told.values()],
+            [w.event_time_us for w in told.values()],
+        ]
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, OUTPUTS, strict=True)]
+        table = pa.Table.from_arrays(arrays, schema=OUTPUTS)
+        for listener in self._listeners:
+            try:
+                listener(table)
+            except Exception:
+                log.warning("a listener to outputs failed", exc_info=True)
 
     def _latency_ms(self, end_us: int) -> float | None:
         """How long after its window's end a result is out; None when event time is not now."""

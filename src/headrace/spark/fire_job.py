@@ -61,7 +61,7 @@ class FireJob:
             return
         numbers = self.spark.sparkContext.parallelize(range(task.count), task.count)
         rows = numbers.mapPartitions(task).collect()
-        emitter.take([Message(k, u, p) for k, u, p in rows], self.watermark_us)
+        emitter.take([Message(k, u, p) for k, u, p in rows])
         self.finish(emitter)
 
     def task(self, sections: Sequence[SectionRef], prefix: str) -> FireTask | None:
@@ -125,7 +125,7 @@ class FireJob:
             self.ntz,
         )
         try:
-            emitter.take(job.run(staged), self.watermark_us)
+            emitter.take(job.run(staged))
         except Exception:
             log.debug("finishing together failed, finishing one by one", exc_info=True)
             self.take_back()
@@ -147,7 +147,7 @@ class FireJob:
             alike = [u for u, q in logical.items() if shape_of(q) == shape_of(shape.query)]
             for uid in alike:
                 try:
-                    emitter.take(job.run([replace(shape, uids=(uid,))]), self.watermark_us)
+                    emitter.take(job.run([replace(shape, uids=(uid,))]))
                 except Exception as error:
                     emitter.failed[uid] = reason_of(error)
 

@@ -230,8 +230,9 @@ class ReduceRanges:
         task = self.handle.get()
         compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
         reducer = Reducer(compiled, task.queries, self.frame)
+        columns = list(dict.fromkeys([*self.columns, self.event_time]))
         for partition, start, end in _ranges(batches):
-            read = self.source.read(partition, start, end, [*self.columns, self.event_time])
+            read = self.source.read(partition, start, end, columns)
             for chunk in chunks(read):
                 times = stamps_of(chunk.column(self.event_time))
                 yield from _rows(reducer.reduce(chunk, times, str(partition)))

@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
 from headrace.registry.changelog import Registry
 from headrace.spark.culprits import reason_of
+from headrace.spark.emitter import Listener
 from headrace.spark.explain import explain_plan, explain_query
 from headrace.spark.file_scan import Batch, FileScan
 from headrace.spark.firing import members_of, still_needed
@@ -71,6 +72,7 @@ class Pipeline:
         setting: Setting,
         *,
         trigger: str = "0 seconds",
+        listeners: Sequence[Listener] = (),
     ) -> None:
         self.name = name
         self.stream = stream
@@ -81,6 +83,7 @@ class Pipeline:
         self._spark = spark
         self._clock = clock
         self._trigger = trigger
+        self._listeners = listeners
         self._journal = Journal(store)
         self._store = store
         self._lock = threading.RLock()
@@ -410,6 +413,7 @@ class Pipeline:
             purge=self._purge,
             scan=self._scan,
             exclude=self._exclude,
+            listeners=self._listeners,
         )
         outcome = transaction.run(begin, batch, defer=defer)
         active = self._registry.active

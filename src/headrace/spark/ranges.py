@@ -47,6 +47,11 @@ class _Reader(DataSourceStreamReader):
         ranges = zip(_as_tuple(start), _as_tuple(end), strict=True)
         return [_Range(p, s, e) for p, (s, e) in enumerate(ranges) if e > s]
 
+    def commit(self, end: dict[str, int]) -> None:
+        told = getattr(self._source, "commit", None)
+        if told is not None:
+            told(_as_tuple(end))
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Range)
         yield pa.RecordBatch.from_arrays(

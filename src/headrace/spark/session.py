@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.errors import ExecutionError, QueryError
@@ -20,6 +21,7 @@ from headrace.query.logical import Function, LogicalQuery
 from headrace.query.schema import StreamSchema
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import SparkAnalyzer
+from headrace.spark.emitter import Listener
 from headrace.spark.metrics import Delivered, Meter, SessionMetrics, session_metrics
 from headrace.spark.pipeline import Pipeline
 from headrace.spark.query import Query
@@ -72,6 +74,7 @@ class Session:
         self._pipelines: dict[str, Pipeline] = {}
         self._meters: dict[str, Meter] = {}
         self._queries: dict[str, Query] = {}
+        self._listeners: list[Listener] = []
         self._forgotten = Delivered()
         self._past_us: dict[str, int] = {}
         self._uids = itertools.count(1)
@@ -150,6 +153,7 @@ class Session:
             label = name or self._free_name()
             target = Sink.of(sink, options)
             logical = self._parsed(label, text)
+            target.check(logical.outputs, label)
             if partial_first and logical.window is None:
                 raise QueryError("a selection has no first window", query=label)
             known = self._queries.get(label)
@@ -237,6 +241,16 @@ class Session:
         """Queries of this session, oldest first; of those that have ended, the last 1,000."""
         return tuple(self._queries.values())
 
+    def on_output(self, listener: Callable[[pa.Table], object]) -> None:
+        """Call `listener` whenever results were delivered, with one row per query and window.
+
+        Columns: query, window_start, window_end, rows, and for the digest sink checksum and
+        event_time, the largest value of the column that its option ``event_time`` names. Called on
+        the driver before the firing is committed, so after a crash it may hear of one twice. A
+        listener that raises is logged and hurts nobody.
+        """
+        self._listeners.append(listener)
+
     def explain(self) -> str:
         """Groups, classes, slices and state of every pipeline, in words."""
         return "\n".join(p.explain() for p in self._pipelines.values())
@@ -272,6 +286,7 @@ class Session:
             self._clock,
             self._setting,
             trigger=self._trigger,
+            listeners=self._listeners,
         )
         self._meters[name] = Meter(pipeline)
         self._pipelines[name] = pipeline

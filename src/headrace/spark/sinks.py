@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headrace.errors import QueryError
+from headrace.query.logical import Output
 from headrace.spark.task_sinks import TaskSink
 
 SinkFunction = Callable[..., object]
@@ -22,9 +23,10 @@ class Sink:
     """Where a query's rows go.
 
     ``memory`` keeps them for `Query.results` and `Query.collect`; ``parquet`` is written by the
-    executors, exactly once; ``digest`` counts and sums rows on the executors and keeps none; a
-    callable gets every table on the driver; any other name is a Spark writer format. The last two
-    are at-least-once: after a crash the last firing may be delivered again.
+    executors, exactly once; ``digest`` counts and sums rows on the executors and keeps nothing but
+    the largest value of the column that its option ``event_time`` names; a callable gets every
+    table on the driver; any other name is a Spark writer format. The last two are at-least-once:
+    after a crash the last firing may be delivered again.
     """
 
     kind: str
@@ -46,10 +48,22 @@ class Sink:
             raise QueryError("the parquet sink needs options={'path': …}")
         return cls(sink, given)
 
+    def check(self, outputs: Iterable[Output], label: str) -> None:
+        """Refuse an option that the query's columns do not bear out."""
+        wanted = self.options.get("event_time", "") if self.kind == "digest" else ""
+        times = [o.name for o in outputs if o.type in ("timestamp", "timestamp_ntz")]
+        if wanted and wanted not in times:
+            raise QueryError(
+                f"the digest sink's event_time is {wanted!r}, no time column of the result",
+                query=label,
+                choices=times or ("SELECT …, MAX(time) AS event_time",),
+            )
+
     def for_tasks(self, partial_before_us: int | None) -> TaskSink:
         """The part of it that tasks need."""
         if self.kind in _BY_TASKS:
-            return TaskSink(self.kind, self.options.get("path", ""), partial_before_us)
+            options = self.options.get("path", ""), partial_before_us
+            return TaskSink(self.kind, *options, self.options.get("event_time", ""))
         return TaskSink("memory", "", partial_before_us)
 
     def deliver(self, spark: SparkSession, table: pa.Table, txn: int) -> None:

@@ -17,6 +17,7 @@ from headrace.query.logical import LogicalQuery
 from headrace.query.window import Span
 from headrace.spark.messages import Message
 from headrace.spark.store import Store
+from headrace.types import BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,13 @@ class TaskSink:
     """Where one query's rows go.
 
     ``memory`` rows travel to the driver; ``parquet`` is written by the task; ``digest`` counts
-    and sums rows where they are and keeps nothing.
+    and sums rows where they are and keeps nothing but the largest value of ``event_time``.
     """
 
     kind: str
     path: str = ""
     partial_before_us: int | None = None
+    event_time: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,20 +53,19 @@ class Delivery:
         if not query.is_session:
             new |= np.diff(ends) != 0
         bounds = [0, *(np.flatnonzero(new) + 1).tolist(), len(uids)]
-        digested: list[tuple[int, int, int]] = []
+        digested: dict[str, list[Part]] = {}
         for begin, end in pairwise(bounds):
             uid = int(uids[begin])
             sink = self.sinks.get(uid)
             if sink is None:
                 continue
-            if sink.kind == "digest" and sink.partial_before_us is None:
-                digested.append((uid, begin, end))
-                continue
-            part = table.slice(begin, end - begin)
             span = int(starts[begin:end].min()), int(ends[begin:end].max())
-            yield from self.window_rows(uid, span, part)
-        if digested:
-            yield from _digests(table, digested)
+            if sink.kind == "digest" and sink.partial_before_us is None:
+                digested.setdefault(sink.event_time, []).append((uid, span, begin, end))
+            else:
+                yield from self.window_rows(uid, span, table.slice(begin, end - begin))
+        for event_time, parts in digested.items():
+            yield _digest(table, parts, event_time)
 
     def window_rows(self, uid: int, span: Span, table: pa.Table) -> Iterator[Message]:
         """Rows of one query and one window."""
@@ -80,7 +81,8 @@ class Delivery:
         if sink is None or not table.num_rows:
             return
         if sink.kind == "digest":
-            yield from _digests(table, [(uid, 0, table.num_rows)])
+            part = uid, span_of(table), 0, table.num_rows
+            yield _digest(table, [part], sink.event_time)
         elif sink.kind == "parquet":
             yield self._write_parquet(uid, sink, table)
         else:
@@ -99,7 +101,7 @@ class Delivery:
             store.write(name, data)
         except Exception as error:
             return Message.of("failed", uid, f"sink parquet at {sink.path!r}: {error}")
-        return Message.of("written", uid, {"rows": table.num_rows, "bytes": data.size})
+        return Message.of("written", uid, [(uid, *span_of(table), table.num_rows, 0.0, None)])
 
 
 def part_prefix(txn: int, uid: int, task: str) -> str:
@@ -124,8 +126,12 @@ def span_of(table: pa.Table) -> Span:
     return int(start), int(end)
 
 
-def _digests(table: pa.Table, parts: list[tuple[int, int, int]]) -> Iterator[Message]:
-    """Rows and a checksum per query: the sum of every numeric or time column, wrapping."""
+Part = tuple[int, Span, int, int]
+"""A query's rows of one window inside a table: from this row to before that one."""
+
+
+def _digest(table: pa.Table, parts: list[Part], event_time: str) -> Message:
+    """Rows of each part, the sum of every numeric or time column, the largest event time."""
     total = np.zeros(table.num_rows, dtype=np.float64)
     for column in table.columns:
         kind = column.type
@@ -134,12 +140,22 @@ def _digests(table: pa.Table, parts: list[tuple[int, int, int]]) -> Iterator[Mes
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
             total += values_of(column).data
     sums = np.concatenate([[0.0], np.cumsum(total)])
-    counts: dict[str, list[float]] = {}
-    for uid, begin, end in parts:
-        so_far = counts.setdefault(str(uid), [0, 0.0])
-        so_far[0] += end - begin
-        so_far[1] += float(sums[end] - sums[begin])
-    yield Message.of("written", -1, counts)
+    begins, ends = np.array([p[2] for p in parts]), np.array([p[3] for p in parts])
+    checksums = (sums[ends] - sums[begins]).tolist()
+    latest: list[int | None] = [None] * len(parts)
+    if event_time:
+        # Every second stretch of the reduction lies between two parts; the last needs an end.
+        times = np.append(values_of(table.column(event_time)).data, BEGINNING)
+        pairs = np.stack([begins, ends], axis=1).ravel()
+        latest = np.maximum.reduceat(times, pairs)[::2].tolist()
+    rows = (ends - begins).tolist()
+    written = [
+        (uid, *span, count, checksum, time)
+        for (uid, span, _, _), count, checksum, time in zip(
+            parts, rows, checksums, latest, strict=True
+        )
+    ]
+    return Message.of("written", -1, written)
 
 
 def project(table: pa.Table, query: LogicalQuery, time_zone: str) -> pa.Table:

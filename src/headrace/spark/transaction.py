@@ -8,7 +8,7 @@ after it, unless that is left for the next batch.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from headrace.kernels.answers import Setting
 from headrace.spark.culprits import find_culprits
-from headrace.spark.emitter import Emitter
+from headrace.spark.emitter import Emitter, Listener
 from headrace.spark.file_scan import Batch, FileScan
 from headrace.spark.fire_job import FireJob, replaced
 from headrace.spark.fire_task import FireTask
@@ -64,13 +64,14 @@ class Transaction:
     scan: FileScan
     exclude: Callable[[Mapping[int, str]], int]
     """Takes queries that raise out of the plan and returns the version without them."""
+    listeners: Sequence[Listener]
     _sinks: dict[int, dict[int, TaskSink]] = field(default_factory=dict)
 
     def run(self, begin: Begin, batch: Batch | None, *, defer: bool) -> Outcome:
         """With `defer`, what this batch makes due is left for the next one."""
         state, sections, fresh = self.state, list(self.state.sections), list[SectionRef]()
         used = {s.file for s in sections}
-        emitter = Emitter(self.spark, self.queries, begin.txn, self.clock)
+        emitter = Emitter(self.spark, self.queries, begin.txn, self.clock, self.listeners)
         infos: list[dict[str, Any]] = []
         upto = state.emitted_upto_us
         if batch is not None:
@@ -78,7 +79,7 @@ class Transaction:
             upto = max(upto, state.progress.watermark_us)
             emitter.begin_firing(sessions=owed is not None and bool(owed.session_lives))
             infos = [m.value for m in messages if m.kind == "info"]
-            emitter.take(messages, upto)
+            emitter.take(messages)
             self._fire_job(begin, state.emitted_upto_us, upto).finish(emitter)
             sections = replaced(sections, emitter.take_compacted())
             fresh = [SectionRef.from_json(s) for i in infos for s in i["sections"]]

@@ -1,4 +1,4 @@
-"""`make bench`: all lines of the speed table, as JSON and as a table."""
+"""`headrace bench core`: the engine's speed table, as JSON and on the screen."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import typer
 from rich.console import Console
 
 import headrace as hr
-from headrace.bench import plain_spark, report
-from headrace.bench.measure import Bench, Figure
-from headrace.bench.workload import Workload
+from headrace.bench.core import plain_spark, report
+from headrace.bench.core.measure import Bench, Figure
+from headrace.bench.core.workload import Workload
 
 LINES = ("one", "twenty", "sixty", "mixed", "thousand", "arrow", "deploy", "soak")
 
 
-def main(
+def core(
     only: Annotated[str, typer.Option(help=f"Comma-separated lines of {', '.join(LINES)}")] = "",
     out: Annotated[Path, typer.Option(help="Where the JSON goes")] = Path(
         "benchmarks/results/core.json"
@@ -86,7 +86,3 @@ def _line(bench: Bench, line: str, repeats: int, soak_seconds: float) -> list[Fi
             return [bench.deployment(900, 100, 200_000)]
         case _:
             return bench.soak(200, 100_000, soak_seconds)
-
-
-if __name__ == "__main__":
-    typer.run(main)

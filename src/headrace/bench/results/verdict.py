@@ -7,6 +7,7 @@ a trend counts only when it has also led somewhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,11 +18,13 @@ WARM_UP = 0.25
 """The first part of a run that is not looked at."""
 _QUEUE_SHARE = 0.01
 """A queue that grows by less than this share of the rate may be noise."""
-_QUEUE_S = 0.5
-"""… and so may one that has grown by less than what arrives in so many seconds."""
+_RISE = 0.02
+"""… and so may one that has grown by less than what arrives in this share of the run."""
 _LATENCY_SLOPE = 0.01
 """Seconds per second: a system that loses one percent of the time falls behind by as much."""
 _LATENCY_S = 0.25
+_LATENCY_SHARE = 0.2
+"""Latency may rise by less than this share of itself: batches are not all of one length."""
 
 Numbers = npt.NDArray[np.float64]
 
@@ -61,10 +64,11 @@ def judge(samples: Sequence[Sample], rate: float, *, dropped: bool = False) -> V
     if not timed:
         return Verdict(False, "no result came after the warm-up", queue, 0.0)
     latency, latency_rise = trend([t for t, _ in timed], [v for _, v in timed])
-    if queue > _QUEUE_SHARE * rate and queue_rise > _QUEUE_S * rate:
+    if queue > _QUEUE_SHARE * rate and queue_rise > _RISE * end * rate:
         reason = f"the queue grew by {queue:,.0f} events/s"
         return Verdict(False, reason, queue, latency)
-    if latency > _LATENCY_SLOPE and latency_rise > _LATENCY_S:
+    allowed = max(_LATENCY_S, _LATENCY_SHARE * float(np.median([v for _, v in timed])))
+    if latency > _LATENCY_SLOPE and latency_rise > allowed:
         reason = f"latency grew by {1000 * latency:.0f} ms every second"
         return Verdict(False, reason, queue, latency)
     return Verdict(True, "queue and latency stayed level", queue, latency)
@@ -94,27 +98,32 @@ class Tried:
 
 
 def search(
-    run: Callable[[float], Tried], highest: float, *, tolerance: float = 0.05, most: int = 12
+    run: Callable[[float], Tried],
+    start: float,
+    *,
+    highest: float = math.inf,
+    tolerance: float = 0.05,
+    most: int = 12,
 ) -> tuple[float, list[Tried]]:
     """The highest sustained rate within `tolerance`, and every run on the way.
 
-    Downward from `highest`: what a system took from the queue when it could not hold a rate bounds
-    what it can hold, so the next try is just above that, or half-way.
+    Twice the rate as long as it is held, then half-way between what was held and what was not.
+    What a system took from the queue when it could not hold a rate bounds what it can hold, so
+    after a failure the next try is just above that where it lies below the half-way mark.
     """
     tries: list[Tried] = []
-    low, high, rate = 0.0, highest, highest
+    low, high, rate = 0.0, math.inf, min(start, highest)
     while len(tries) < most:
         tried = run(rate)
         tries.append(tried)
-        if tried.verdict.sustained:
-            low = rate
-            if rate >= highest:
-                break
-        else:
-            high = rate
-        if low and high - low <= tolerance * low:
+        held = tried.verdict.sustained
+        low, high = (rate, high) if held else (low, rate)
+        if (held and rate >= highest) or (low and high - low <= tolerance * low):
             break
-        middle = (low + high) / 2
+        if math.isinf(high):
+            rate = min(2 * rate, highest)
+            continue
+        middle = (low + high) / 2 if low else high / 2
         hint = tried.processed * (1 + tolerance / 2)
-        rate = hint if not tried.verdict.sustained and low < hint < middle else middle
+        rate = hint if not held and low < hint < max(middle, 0.8 * high) else middle
     return low, tries

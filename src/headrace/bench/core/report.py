@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
-import platform
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,28 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from headrace.bench.measure import Figure
-
-
-def machine() -> dict[str, Any]:
-    """What it ran on."""
-    return {
-        "cores": os.cpu_count(),
-        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
-        "python": platform.python_version(),
-        "system": platform.system(),
-    }
-
-
-def commit() -> str:
-    """The commit measured, marked when files differ from it."""
-    try:
-        run = subprocess.run(
-            ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return run.stdout.strip()
+from headrace.bench.core.measure import Figure
+from headrace.bench.results.provenance import commit, machine
 
 
 def save(path: Path, figures: Sequence[Figure], settings: dict[str, Any]) -> None:

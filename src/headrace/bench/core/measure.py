@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 
 import headrace as hr
-from headrace.bench import plain_spark
-from headrace.bench.workload import START_US, Workload
+from headrace.bench.core import plain_spark
+from headrace.bench.core.workload import START_US, Workload
 
 START_S = START_US / 1e6
 STREAM = "key int, f0 int, f1 int, f2 int, f3 int, f4 int, time timestamp"

@@ -1,0 +1,120 @@
+"""Headrace itself: one session for all queries, or with ``sharing=off`` a pipeline for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+import headrace as hr
+from headrace.bench.adapters import take
+from headrace.bench.driver.protocol import Driver, StreamInfo, Task
+
+_DEFAULTS: dict[str, str | float | int] = {
+    "sharing": "auto",
+    "cores": 0,
+    "driver_memory": "6g",
+    "rows_per_batch": 4_000_000,
+}
+_AWAIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class DriverSource:
+    """The driver's queues as an Arrow source."""
+
+    driver: Driver
+    info: StreamInfo
+    rows_per_batch: int
+    consumer: str = "headrace"
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.info.schema
+
+    @property
+    def partitions(self) -> int:
+        return self.info.partitions
+
+    def initial_offsets(self) -> tuple[int, ...]:
+        return self.driver.open(self.info.name, self.consumer)
+
+    def latest_offsets(self, start: tuple[int, ...]) -> tuple[int, ...]:
+        most = self.rows_per_batch // self.partitions
+        latest = self.driver.latest(self.info.name)
+        return tuple(min(e, s + most) for s, e in zip(start, latest, strict=True))
+
+    def read(
+        self, partition: int, start: int, end: int, columns: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        return self.driver.read(
+            self.info.name, partition, start, end, columns=columns, consumer=self.consumer
+        )
+
+    def commit(self, offsets: tuple[int, ...]) -> None:
+        self.driver.commit(self.info.name, self.consumer, offsets)
+
+
+class Adapter:
+    """Runs queries in a session and tells what it delivers."""
+
+    def __init__(self, driver: Driver, options: Mapping[str, str]) -> None:
+        self._driver = driver
+        self._options = take(options, _DEFAULTS)
+        cores = int(self._options["cores"]) or None
+        memory = str(self._options["driver_memory"])
+        self._spark = hr.local_spark(cores, **{"spark.driver.memory": memory})
+        self._session = hr.Session(self._spark, sharing=self._options["sharing"])  # type: ignore[arg-type]
+        self._queries: dict[str, hr.Query] = {}
+
+    def start(self, task: Task) -> dict[str, Any]:
+        for info in task.streams:
+            source = DriverSource(self._driver, info, int(self._options["rows_per_batch"]))
+            self._session.stream(
+                info.name, source, event_time=info.event_time, lateness=info.lateness
+            )
+        self._session.on_output(self._driver.put)
+        for name, text in task.queries.items():
+            self._ask(name, text)
+        self._session.start()
+        for query in self._queries.values():
+            query.await_active(_AWAIT_S)
+        return {**self._options, "spark": self._spark.version, "sink": "digest on the executors"}
+
+    def create(self, queries: Mapping[str, str]) -> dict[str, str]:
+        errors: dict[str, str] = {}
+        for name, text in queries.items():
+            try:
+                self._ask(name, text)
+            except hr.HeadraceError as error:
+                errors[name] = str(error)
+        for name in queries.keys() - errors.keys():
+            try:
+                self._queries[name].await_active(_AWAIT_S)
+            except hr.HeadraceError as error:
+                errors[name] = str(error)
+        return errors
+
+    def delete(self, names: Sequence[str]) -> dict[str, str]:
+        ending = [self._queries.pop(n) for n in names if n in self._queries]
+        for query in ending:
+            query.stop(wait=False)
+        for query in ending:
+            query.stop()
+        return {}
+
+    def check(self) -> None:
+        for query in self._queries.values():
+            if query.status == "failed":
+                raise hr.HeadraceError(f"query {query.name!r} failed: {query.error}")
+
+    def stop(self) -> None:
+        self._session.close()
+        self._spark.stop()
+
+    def _ask(self, name: str, text: str) -> None:
+        self._queries[name] = self._session.sql(
+            text, name=name, sink="digest", options={"event_time": "event_time"}
+        )

@@ -1,0 +1,1 @@
+"""The engine's speed from inside: flat out over files, side by side with plain Spark."""

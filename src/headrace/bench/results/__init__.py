@@ -1,0 +1,1 @@
+"""From what the driver saw to figures, records, pictures and pages."""

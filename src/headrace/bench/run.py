@@ -1,0 +1,234 @@
+"""One run at a fixed rate, and the search for the highest rate that is sustained."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+import headrace as hr
+from headrace.bench.adapters import check
+from headrace.bench.driver.load import speed
+from headrace.bench.driver.process import SystemFailed
+from headrace.bench.driver.stage import Moment, Setup, Stage, Stretch, driver_settings
+from headrace.bench.results.provenance import commit, machine
+from headrace.bench.results.summary import processed, pull_interval, record_of, verdict_of
+from headrace.bench.results.verdict import Tried, search
+
+_SHARE_OF_SPEED = 0.8
+"""A driver asked for more than this share of what one core can make would fall behind."""
+_PULLS = 10
+"""A rate is judged over at least so many batches of the system under test …"""
+_LONGEST_S = 180.0
+"""… but not for longer than this."""
+CONFIDENCE = 0.95
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Watcher:
+    """Told how a run goes: a sentence when something begins, and every moment that is measured."""
+
+    say: Callable[[str], object] = field(default=lambda _: None)
+    moment: Callable[[Moment, float], object] = field(default=lambda _moment, _share: None)
+    waiting: Callable[[float], object] = field(default=lambda _: None)
+
+
+def run(setup: Setup, rate: float, seconds: float, watcher: Watcher) -> Record:
+    """Offer a rate for so long and measure; whatever happens, what was measured is returned."""
+    made = check_rate(setup, rate)
+    record = _begin(setup, "run", made)
+    record |= {"rate": rate, "seconds": seconds, "verdict": None, "summary": None}
+    with _recorded(record), Stage(setup) as stage:
+        _ready(stage, watcher)
+        record["settings"]["sut"] = stage.server.settings
+        watcher.say("warming up until results come")
+        stage.settle(rate * setup.workload.rate_share(0.0), watcher.waiting)
+        watcher.say(f"measuring {rate:,.0f} events/s for {seconds:.0f} s")
+        record |= record_of(setup, stage.measure(rate, seconds, watcher.moment))
+    return record
+
+
+def sustain(
+    setup: Setup,
+    start: float,
+    seconds: float,
+    watcher: Watcher,
+    *,
+    repeats: int = 1,
+    tolerance: float = 0.05,
+    at_seconds: float | None = None,
+) -> Record:
+    """The highest rate that is held, and the latencies at it and at 90 % of it."""
+    made = check_rate(setup, start)
+    record = _begin(setup, "sustain", made)
+    record |= {"searches": [], "at_100": None, "at_90": None, "sustainable_rate": None}
+    found: list[float] = []
+    with _recorded(record):
+        for number in range(repeats):
+            with Stage(setup) as stage:
+                _ready(stage, watcher)
+                record["settings"]["sut"] = stage.server.settings
+                finder = _Finder(stage, seconds, watcher, _SHARE_OF_SPEED * made)
+                finder.warm_up(start)
+                rate = finder.find(start, tolerance, record)
+                found.append(rate)
+                record["sustainable_rate"] = interval(found)
+                if rate and number == repeats - 1:
+                    finder.confirm(rate, at_seconds or seconds, record)
+            start = rate or start / 4
+    return record
+
+
+class _Finder:
+    """Searches on a system that keeps running; between tries it is relieved of what waits."""
+
+    def __init__(self, stage: Stage, seconds: float, watcher: Watcher, highest: float) -> None:
+        self._stage = stage
+        self._seconds = seconds
+        self._watcher = watcher
+        self._highest = highest
+
+    def warm_up(self, start: float) -> None:
+        """Let the system's code be compiled and its caches fill, below the rate to come."""
+        self._watcher.say("warming up until results come")
+        self._stage.settle(start / 2, self._watcher.waiting)
+        self._stage.measure(start / 2, self._seconds / 2, self._watcher.moment)
+
+    def find(self, start: float, tolerance: float, record: Record) -> float:
+        """Search, noting every try in the record."""
+        tries: list[Record] = []
+        record["searches"].append({"rate": None, "tries": tries})
+
+        def one(rate: float) -> Tried:
+            stretch = self._try(rate, self._length())
+            tried = Tried(rate, verdict_of(stretch), processed(stretch))
+            tries.append(
+                {
+                    "rate": rate,
+                    "sustained": tried.verdict.sustained,
+                    "reason": tried.verdict.reason,
+                    "processed": tried.processed,
+                }
+            )
+            held = "held" if tried.verdict.sustained else f"not held: {tried.verdict.reason}"
+            self._watcher.say(f"{rate:,.0f} events/s {held}")
+            return tried
+
+        rate, _ = search(one, start, highest=self._highest, tolerance=tolerance)
+        record["searches"][-1]["rate"] = rate
+        return rate
+
+    def confirm(self, rate: float, seconds: float, record: Record) -> None:
+        """Measure at the rate found and at 90 % of it."""
+        for key, share in (("at_100", 1.0), ("at_90", 0.9)):
+            stretch = self._try(rate * share, max(seconds, self._length()))
+            setup = self._stage.setup
+            base = {k: record[k] for k in record if k in _BASE}
+            record[key] = base | {"kind": "run"} | record_of(setup, stretch)
+
+    def _try(self, rate: float, seconds: float) -> Stretch:
+        stage, watcher = self._stage, self._watcher
+        watcher.say(f"offering {rate:,.0f} events/s for {seconds:.0f} s")
+        stretch = stage.measure(rate, seconds, watcher.moment)
+        if stretch.interrupted:
+            raise KeyboardInterrupt
+        if stretch.failure:
+            raise SystemFailed(stretch.failure)
+        if not verdict_of(stretch).sustained:
+            stage.relieve()
+            stage.settle(rate / 4, watcher.waiting)
+        return stretch
+
+    def _length(self) -> float:
+        """Long enough to see several batches of this system."""
+        pulls = [p for queues in self._stage.pulls().values() for p in queues if p]
+        last = [p[-40:] for p in pulls]
+        between = pull_interval(last, 0.0) or 0.0
+        return min(max(self._seconds, _PULLS * between), max(_LONGEST_S, self._seconds))
+
+
+def check_rate(setup: Setup, rate: float) -> float:
+    """Refuse what cannot be run before anything starts; returns what the driver can make."""
+    check(setup.sut)
+    if rate <= 0:
+        raise hr.HeadraceError(f"a rate of {rate:,.0f} events/s offers nothing")
+    made = speed(setup.workload, seed=setup.seed)
+    if rate > _SHARE_OF_SPEED * made:
+        raise hr.HeadraceError(
+            f"the driver makes {made:,.0f} events/s of workload {setup.workload.name!r} on one "
+            f"core of this machine, so it cannot offer {rate:,.0f} reliably "
+            f"(at most {_SHARE_OF_SPEED * made:,.0f})"
+        )
+    return made
+
+
+def interval(values: Sequence[float]) -> Record:
+    """Mean of the repeats and its confidence interval, by Student's t."""
+    mean = float(np.mean(values))
+    low = high = None
+    if len(values) > 1:
+        half = float(stats.sem(values) * stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1))
+        low, high = mean - half, mean + half
+    return {
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "confidence": CONFIDENCE,
+        "values": [float(v) for v in values],
+    }
+
+
+_BASE = ("format", "workload", "sut", "queries", "seed", "commit", "at", "machine", "settings")
+
+
+def _begin(setup: Setup, kind: str, made: float) -> Record:
+    told = asdict(setup.workload)
+    return {
+        "format": 1,
+        "kind": kind,
+        "workload": setup.workload.name,
+        "sut": setup.label,
+        "queries": setup.queries,
+        "seed": setup.seed,
+        "commit": commit(),
+        "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "settings": {
+            "workload": told,
+            "sut": {},
+            "driver": {**driver_settings(setup), "one_core_makes_per_s": made},
+        },
+        "end": "failed",
+        "reason": "",
+    }
+
+
+class _recorded(suppress):  # noqa: N801  # reads as a statement: with _recorded(record)
+    """Notes in the record how it ended, and lets the caller go on with what it holds."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__(hr.HeadraceError, KeyboardInterrupt)
+        self._record = record
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        if kind is None:
+            if self._record["kind"] == "sustain":
+                self._record["end"] = "complete"
+        elif issubclass(kind, KeyboardInterrupt):
+            self._record["end"] = "interrupted"
+            self._record["reason"] = "stopped by hand; what was measured until then is kept"
+        elif issubclass(kind, hr.HeadraceError):
+            self._record["end"], self._record["reason"] = "failed", str(error)
+        return super().__exit__(kind, error, trace)
+
+
+def _ready(stage: Stage, watcher: Watcher) -> None:
+    watcher.say(f"starting {stage.setup.label} with {stage.setup.queries} queries")
+    stage.await_ready()
