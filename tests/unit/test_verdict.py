@@ -63,7 +63,7 @@ def test_a_run_that_cannot_be_judged_is_not_sustained() -> None:
 def test_a_trend_is_not_moved_by_outliers() -> None:
     values = [3.0 * t for t in range(30)]
     values[7] = values[20] = 1e6
-    slope, _ = trend(list(range(30)), values)
+    slope, _, _ = trend(list(range(30)), values)
     assert slope == pytest.approx(3.0, abs=0.01)
 
 

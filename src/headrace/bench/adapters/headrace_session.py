@@ -16,7 +16,7 @@ _DEFAULTS: dict[str, str | float | int] = {
     "sharing": "auto",
     "cores": 0,
     "driver_memory": "6g",
-    "rows_per_batch": 4_000_000,
+    "rows_per_batch": 12_000_000,
 }
 _AWAIT_S = 60.0
 

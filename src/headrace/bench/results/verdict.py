@@ -18,8 +18,10 @@ WARM_UP = 0.25
 """The first part of a run that is not looked at."""
 _QUEUE_SHARE = 0.01
 """A queue that grows by less than this share of the rate may be noise."""
-_RISE = 0.02
-"""… and so may one that has grown by less than what arrives in this share of the run."""
+_RISE = 0.01
+"""… and so may one that has grown by less than what arrives in this share of the run …"""
+_SCATTER = 0.5
+"""… and this share of how far the queue commonly lies from its trend: batches make it a saw."""
 _LATENCY_SLOPE = 0.01
 """Seconds per second: a system that loses one percent of the time falls behind by as much."""
 _LATENCY_S = 0.25
@@ -59,12 +61,12 @@ def judge(samples: Sequence[Sample], rate: float, *, dropped: bool = False) -> V
     seen = [s for s in samples if s.at_s >= WARM_UP * end]
     if len(seen) < 4:
         return Verdict(False, "the run was too short to judge", 0.0, 0.0)
-    queue, queue_rise = trend([s.at_s for s in seen], [float(s.queued) for s in seen])
+    queue, queue_rise, scatter = trend([s.at_s for s in seen], [float(s.queued) for s in seen])
     timed = [(s.at_s, s.latency_s) for s in seen if s.latency_s is not None]
     if not timed:
         return Verdict(False, "no result came after the warm-up", queue, 0.0)
-    latency, latency_rise = trend([t for t, _ in timed], [v for _, v in timed])
-    if queue > _QUEUE_SHARE * rate and queue_rise > _RISE * end * rate:
+    latency, latency_rise, _ = trend([t for t, _ in timed], [v for _, v in timed])
+    if queue > _QUEUE_SHARE * rate and queue_rise > _RISE * end * rate + _SCATTER * scatter:
         reason = f"the queue grew by {queue:,.0f} events/s"
         return Verdict(False, reason, queue, latency)
     allowed = max(_LATENCY_S, _LATENCY_SHARE * float(np.median([v for _, v in timed])))
@@ -74,18 +76,22 @@ def judge(samples: Sequence[Sample], rate: float, *, dropped: bool = False) -> V
     return Verdict(True, "queue and latency stayed level", queue, latency)
 
 
-def trend(times: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
-    """The median of all slopes (Theil and Sen), and the rise from the first third to the last."""
+def trend(times: Sequence[float], values: Sequence[float]) -> tuple[float, float, float]:
+    """The median of all slopes (Theil and Sen), the rise from the first third to the last, and the
+    median distance from the line through the median with that slope.
+    """
     t, v = np.asarray(times), np.asarray(values)
     if len(t) < 2:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     first, second = np.triu_indices(len(t), k=1)
     apart = t[second] - t[first]
     kept = apart > 0
     slopes: Numbers = (v[second] - v[first])[kept] / apart[kept]
     third = max(len(v) // 3, 1)
     rise = float(np.median(v[-third:]) - np.median(v[:third]))
-    return float(np.median(slopes)) if len(slopes) else 0.0, rise
+    slope = float(np.median(slopes)) if len(slopes) else 0.0
+    left = v - slope * t
+    return slope, rise, float(np.median(np.abs(left - np.median(left))))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,127 @@
+"""The benchmark's own truth: systems whose speed is known must be measured right.
+
+Everything is real but the system: the driver, its clock, the Flight server, the process.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.bench import workloads
+from headrace.bench.driver.feed import TICK_S
+from headrace.bench.driver.load import speed
+from headrace.bench.driver.stage import Setup
+from headrace.bench.run import Watcher, run, sustain
+
+RATE = 20_000.0
+SLACK_S = 4 * TICK_S
+"""The timer's resolution: a step of the driver, a step of the fake system, and a busy machine."""
+
+
+def fake(**options: object) -> Setup:
+    given = {name: str(value) for name, value in options.items()}
+    return Setup(workloads.load("astream"), "fake", 1, options=given, answer_s=20.0)
+
+
+def test_the_highest_rate_a_system_holds_is_found_within_five_percent() -> None:
+    record = sustain(fake(service_rate=50_000), 35_000.0, 5.0, Watcher())
+    assert record["end"] == "complete", record["reason"]
+    assert record["sustainable_rate"]["mean"] == pytest.approx(50_000, rel=0.05)
+    assert record["at_100"]["verdict"]["sustained"]
+    assert record["at_90"]["summary"]["event_time_latency_s"]["p99"] < 0.5
+    refused = [t for t in record["searches"][0]["tries"] if not t["sustained"]]
+    assert refused[0]["processed"] == pytest.approx(50_000, rel=0.05)
+
+
+def test_latency_percentiles_are_those_of_the_system() -> None:
+    # Nine windows of ten come 0.3 s after their end, the tenth 0.8 s after it.
+    record = run(fake(result_delay_s=0.3, tenth_delay_s=0.8), RATE, 16.0, Watcher())
+    assert record["end"] == "complete", record["reason"]
+    latency = record["summary"]["event_time_latency_s"]
+    assert latency["p50"] == pytest.approx(0.3, abs=SLACK_S)
+    assert latency["min"] == pytest.approx(0.3, abs=SLACK_S)
+    assert latency["p95"] == pytest.approx(0.8, abs=SLACK_S)
+    assert latency["count"] == pytest.approx(4 * 12, abs=2), "four windows a second, 12 s"
+    assert record["summary"]["offered_per_s"] == pytest.approx(RATE, rel=0.01)
+    assert record["verdict"]["sustained"], record["verdict"]
+
+
+def test_a_pause_of_the_system_cannot_be_omitted() -> None:
+    # It stands still for 1.5 s; what came meanwhile waited, and that is in the event-time latency
+    # of every window that ended in the pause. Measured from when tuples were taken it would hide.
+    setup = fake(pause_at_s=9.0, pause_s=1.5, service_rate=100_000)
+    record = run(setup, RATE, 14.0, Watcher())
+    assert record["end"] == "complete", record["reason"]
+    latencies = np.array(record["outputs"]["event_time_latency_s"])
+    hit = np.sort(latencies)[::-1]
+    assert hit[0] == pytest.approx(1.5, abs=0.3)
+    assert (latencies > 0.2).sum() >= 5, "all windows of the pause, not only the one it hit"
+    assert max(record["outputs"]["processing_time_latency_s"]) < 0.5
+    assert max(record["series"]["queued"]) == pytest.approx(1.5 * RATE, rel=0.35)
+    assert record["verdict"]["sustained"], "a pause that is made up for is no overload"
+
+
+def test_a_system_that_is_too_slow_is_told_by_its_queue_and_its_rate() -> None:
+    record = run(fake(service_rate=10_000), RATE, 8.0, Watcher())
+    assert not record["verdict"]["sustained"]
+    assert record["summary"]["taken_per_s"] == pytest.approx(10_000, rel=0.05)
+    assert record["series"]["queued"][-1] > 30_000
+
+
+def test_a_system_that_dies_leaves_its_last_words_and_what_was_measured() -> None:
+    record = run(fake(die_at_s=6.0), RATE, 20.0, Watcher())
+    assert record["end"] == "failed"
+    assert "exit code 3" in record["reason"]
+    assert "told to die" in record["reason"]
+    assert record["summary"]["outputs"] > 4
+
+
+def test_a_system_that_never_answers_is_given_up() -> None:
+    setup = Setup(workloads.load("astream"), "fake", 1, options={"mute": "1"}, answer_s=2.0)
+    record = run(setup, RATE, 5.0, Watcher())
+    assert (record["end"], record["summary"]) == ("failed", None)
+    assert "gave no result within 2 s" in record["reason"]
+
+
+def test_an_adapter_that_cannot_start_says_why() -> None:
+    record = run(fake(speed=3), RATE, 5.0, Watcher())
+    assert record["end"] == "failed"
+    assert "no option 'speed'" in record["reason"]
+
+
+def test_a_system_of_ones_own_is_one_file(tmp_path: Path) -> None:
+    own = tmp_path / "mine.py"
+    own.write_text(
+        "from headrace.bench.adapters.fake import Adapter as Fake\n\n\nclass Adapter(Fake):\n    pass\n"
+    )
+    setup = Setup(workloads.load("astream"), str(own), 1, answer_s=20.0)
+    record = run(setup, RATE, 3.0, Watcher())
+    assert (record["end"], record["sut"]) == ("complete", "mine")
+
+
+def test_what_cannot_be_run_is_refused_before_anything_starts() -> None:
+    with pytest.raises(hr.HeadraceError, match=r"no system under test 'spark'.*plain-spark"):
+        run(Setup(workloads.load("astream"), "spark", 1), RATE, 5.0, Watcher())
+    with pytest.raises(hr.HeadraceError, match=r"on one core.*cannot offer 900,000,000"):
+        run(fake(), 9e8, 5.0, Watcher())
+    with pytest.raises(hr.HeadraceError, match="offers nothing"):
+        run(fake(), 0.0, 5.0, Watcher())
+
+
+def test_queries_that_come_and_go_are_timed_until_acknowledged() -> None:
+    workload = workloads.load("astream-sc1")
+    record = run(Setup(workload, "fake", 50, answer_s=20.0), RATE, 6.0, Watcher())
+    assert record["end"] == "complete", record["reason"]
+    assert record["summary"]["deployment_latency_s"]["count"] == pytest.approx(60, abs=3)
+    assert record["summary"]["deployment_latency_s"]["max"] < 1.0
+    assert record["series"]["active"][-1] == pytest.approx(60, abs=3)
+    assert record["summary"]["queries_per_s"] == pytest.approx(10, rel=0.1)
+
+
+def test_the_driver_makes_three_million_events_a_second_on_one_core() -> None:
+    # Far more on an idle machine; the figure of a run is in its record.
+    assert speed(workloads.load("astream"), seconds=0.5) > 3_000_000
