@@ -95,9 +95,8 @@ def test_an_adapter_that_cannot_start_says_why() -> None:
 
 def test_a_system_of_ones_own_is_one_file(tmp_path: Path) -> None:
     own = tmp_path / "mine.py"
-    own.write_text(
-        "from headrace.bench.adapters.fake import Adapter as Fake\n\n\nclass Adapter(Fake):\n    pass\n"
-    )
+    shipped = "from headrace.bench.adapters.fake import Adapter as Fake"
+    own.write_text(f"{shipped}\n\n\nclass Adapter(Fake):\n    pass\n")
     setup = Setup(workloads.load("astream"), str(own), 1, answer_s=20.0)
     record = run(setup, RATE, 3.0, Watcher())
     assert (record["end"], record["sut"]) == ("complete", "mine")

@@ -37,7 +37,7 @@ def test_any_range_can_be_pulled_again_until_it_is_committed() -> None:
     queue.open("a", at_end=False)
     assert numbers(queue.read("a", 5, 25, (), 0.0)) == list(range(5, 25))
     assert numbers(queue.read("a", 5, 25, (), 0.0)) == list(range(5, 25))
-    queue.commit("a", 20)
+    queue.commit("a", 20, 0.0)
     assert numbers(queue.read("a", 20, 30, (), 0.0)) == list(range(20, 30))
     with pytest.raises(hr.HeadraceError, match="offset 5 was committed and is gone"):
         queue.read("a", 5, 25, (), 0.0)
@@ -47,7 +47,7 @@ def test_tuples_stay_until_the_slowest_consumer_has_committed_them() -> None:
     queue = filled(10, 10)
     queue.open("fast", at_end=False)
     queue.open("slow", at_end=False)
-    queue.commit("fast", 20)
+    queue.commit("fast", 20, 0.0)
     assert numbers(queue.read("slow", 0, 20, (), 0.0)) == list(range(20))
     queue.close("slow")
     with pytest.raises(hr.HeadraceError, match="is gone"):
@@ -59,7 +59,7 @@ def test_a_full_queue_says_so_and_keeps_what_it_has() -> None:
     queue.open("a", at_end=False)
     with pytest.raises(QueueFull, match="1,000 events"):
         queue.append(batch(900, 101))
-    queue.commit("a", 500)
+    queue.commit("a", 500, 0.0)
     queue.append(batch(900, 101))
     assert queue.end == 1001
 
@@ -113,6 +113,15 @@ def test_one_that_reads_for_others_takes_nothing_away_until_they_commit() -> Non
     assert len(numbers(queue.read("spool", 0, 10, (), 5.0))) == 10
     assert queue.waiting() == 10
     assert queue.pulls() == {"spool": [Pull(5.0, 10, 9_000)]}
-    queue.commit("query", 10)
+    queue.commit("query", 10, 0.0)
     assert queue.waiting() == 0
     assert queue.taken() == {"query": 10}
+
+
+def test_the_time_between_commits_tells_how_long_batches_take() -> None:
+    queue = filled(100)
+    queue.open("a", at_end=False)
+    queue.open("b", at_end=False)
+    for at, offset in ((1.0, 10), (3.0, 20), (3.5, 20), (6.0, 30)):
+        queue.commit("a", offset, at)
+    assert queue.between_commits() == [2.0, 3.0]

@@ -10,7 +10,7 @@ from headrace.bench.driver.protocol import OUTPUTS
 from headrace.bench.driver.queues import Pull
 from headrace.bench.driver.requests import Request
 from headrace.bench.driver.stage import Moment, Setup, Stretch
-from headrace.bench.results.summary import outputs_of, pull_interval, record_of, statistics_of
+from headrace.bench.results.summary import outputs_of, record_of, statistics_of
 from headrace.bench.workloads import load
 
 START = 1_000_000.0
@@ -170,9 +170,3 @@ def test_deployment_latency_runs_from_when_the_request_was_due() -> None:
     assert deployed["min"] == pytest.approx(0.2, abs=1e-6)
     assert record["requests"]["errors"] == ["refused"]
     assert record["summary"]["queries_per_s"] == pytest.approx(4 / 9.0)
-
-
-def test_the_time_between_pulls_is_that_of_one_partition() -> None:
-    pulls = [[Pull(at, 0, 0) for at in (0.0, 2.0, 4.0, 6.0)], [Pull(1.0, 0, 0), Pull(3.0, 0, 0)]]
-    assert pull_interval(pulls, 0.0) == 2.0
-    assert pull_interval([[]], 0.0) is None

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 
 import headrace as hr
-from headrace.bench import workloads
+from headrace.bench import suites, workloads
 from headrace.bench.core.command import core
-from headrace.bench.driver.stage import Moment, Setup
+from headrace.bench.driver.stage import Setup
 from headrace.bench.results import records
-from headrace.bench.run import Record, Watcher, run, sustain
+from headrace.bench.run import Record, run, sustain
+from headrace.bench.screen import clear_errors, console, show, told
 
 app = typer.Typer(
     help="Measure what a system really holds, from outside.",
@@ -26,8 +23,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
-
 RUNS = Path("benchmarks/runs")
 
 _Workload = Annotated[str, typer.Argument(help="A name from `bench list`, or a TOML file")]
@@ -73,7 +68,7 @@ def run_command(
 ) -> None:
     """Offer a fixed rate for a while, and measure."""
     setup = _setup(workload, sut, sharing, queries, seed, partitions, options, file, answer)
-    with _told() as watcher:
+    with told() as watcher:
         record = run(setup, rate or setup.workload.rate, seconds, watcher)
     _finish(record, out)
 
@@ -93,6 +88,9 @@ def sustain_command(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Searches, each with a fresh system")] = 1,
     tolerance: Annotated[float, typer.Option(min=0.01, max=0.5, help="Of the rate found")] = 0.05,
+    longest: Annotated[float, typer.Option(help="A try of a slow system lasts at most so long")] = (
+        180.0
+    ),
     seed: _Seed = 7,
     partitions: _Partitions = 2,
     options: _Set = None,
@@ -102,7 +100,7 @@ def sustain_command(
 ) -> None:
     """Search for the highest rate that is held without queue or latency growing."""
     setup = _setup(workload, sut, sharing, queries, seed, partitions, options, file, answer)
-    with _told() as watcher:
+    with told() as watcher:
         record = sustain(
             setup,
             start or setup.workload.rate,
@@ -111,6 +109,7 @@ def sustain_command(
             repeats=repeats,
             tolerance=tolerance,
             at_seconds=at_seconds,
+            longest_s=longest,
         )
     _finish(record, out)
 
@@ -123,7 +122,7 @@ def compare_command(
     """Two records side by side, with the ratio of their figures."""
     from headrace.bench.results.compare import compare
 
-    with _clear_errors():
+    with clear_errors():
         console.print(compare(records.read(first), records.read(second)))
 
 
@@ -137,10 +136,62 @@ def report_command(
     """One page and its pictures from any set of records."""
     from headrace.bench.results.page import make_report
 
-    with _clear_errors():
+    with clear_errors():
         files = [f for p in paths for f in (sorted(p.glob("*.json")) if p.is_dir() else [p])]
         written = make_report(files, out)
     console.print(f"{written[0]} and {len(written) - 1} pictures beside it")
+
+
+@app.command("suite")
+def suite_command(
+    name: Annotated[str, typer.Argument(help="short, full, or a TOML file")] = "short",
+    out: Annotated[Path, typer.Option(help="Folder for the records")] = Path(
+        "benchmarks/results/outside"
+    ),
+    report: Annotated[Path, typer.Option(help="Folder for the page and the pictures")] = Path(
+        "benchmarks/report"
+    ),
+    readme: Annotated[Path | None, typer.Option(help="Put the tables into this file")] = None,
+    only: Annotated[str, typer.Option(help="Only measurements whose name has this in it")] = "",
+) -> None:
+    """A set of measurements one after the other, then the page and the README's tables."""
+    from headrace.bench.results.page import make_report
+    from headrace.bench.results.readme import put_into
+
+    with clear_errors():
+        chosen = [m for m in suites.load(name) if only in m.name]
+    for number, measurement in enumerate(chosen, 1):
+        console.rule(f"{number} of {len(chosen)}: {measurement.name}")
+        record = _measured(measurement)
+        records.write(out / f"{measurement.name}.json", record)
+        show(record)
+        if record["end"] == "interrupted":
+            break
+        if record["end"] != "complete":
+            console.print(f"[red]{record['end']}:[/red] {record['reason']}", soft_wrap=True)
+    with clear_errors():
+        kept = sorted(out.glob("*.json"))
+        if readme is not None:
+            put_into(readme, [records.read(p) for p in kept])
+        console.print(f"report: {make_report(kept, report)[0]}")
+
+
+def _measured(m: suites.Measurement) -> Record:
+    setup = _setup(m.workload, m.sut, "auto", m.queries, 7, 2, None, None, 300.0)
+    with told() as watcher:
+        if m.kind == "run":
+            return run(setup, m.rate, m.seconds, watcher)
+        return sustain(
+            setup,
+            m.rate,
+            m.seconds,
+            watcher,
+            repeats=m.repeats,
+            tolerance=m.tolerance,
+            at_seconds=m.at_seconds,
+            longest_s=m.longest_s,
+            most=m.most,
+        )
 
 
 app.command("core")(core)
@@ -157,7 +208,7 @@ def _setup(
     file: Path | None,
     answer_s: float,
 ) -> Setup:
-    with _clear_errors():
+    with clear_errors():
         loaded = workloads.load(workload)
         if file is not None:
             loaded = loaded.with_file(file)
@@ -177,56 +228,6 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-@contextmanager
-def _clear_errors() -> Iterator[None]:
-    """What is wrong, in words, and exit code 1."""
-    try:
-        yield
-    except hr.HeadraceError as error:
-        console.print(f"[red]error:[/red] {error}", highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from None
-
-
-@contextmanager
-def _told() -> Iterator[Watcher]:
-    """A line for every step, and a bar with rate, queue and latency."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=30))
-    with _clear_errors(), Progress(*columns, console=console, transient=True) as progress:
-        bar = _Bar(progress, progress.add_task("", total=1.0))
-        yield Watcher(bar.say, bar.moment, bar.waiting)
-
-
-class _Bar:
-    """The bar of one command."""
-
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self._progress = progress
-        self._task = task
-        self._last: Moment | None = None
-        self._latency: float | None = None
-
-    def say(self, sentence: str) -> None:
-        """A step begins."""
-        self._last = None
-        self._progress.console.print(sentence, highlight=False)
-
-    def waiting(self, seconds: float) -> None:
-        """Nothing is measured yet."""
-        self._progress.update(self._task, description=f"waiting, {seconds:.0f} s", completed=0.0)
-
-    def moment(self, moment: Moment, share: float) -> None:
-        """Something was measured."""
-        before, self._last = self._last, moment
-        rate = 0.0
-        if before is not None and moment.at_s > before.at_s:
-            rate = (moment.offered - before.offered) / (moment.at_s - before.at_s)
-        if moment.latency_s is not None:
-            self._latency = moment.latency_s
-        latency = "–" if self._latency is None else f"{self._latency:.2f} s"
-        text = f"{rate:>12,.0f} events/s   queue {moment.queued:>12,}   latency {latency}"
-        self._progress.update(self._task, description=text, completed=share)
-
-
 def _finish(record: Record, out: Path | None) -> None:
     """Keep the record, show its figures, and say how it ended."""
     path = out or RUNS / _file_name(record)
@@ -244,55 +245,3 @@ def _file_name(record: Record) -> str:
     stamp = dt.datetime.fromisoformat(record["at"]).strftime("%Y%m%d-%H%M%S")
     sut = "".join(c if c.isalnum() or c == "-" else "-" for c in record["sut"]).strip("-")
     return f"{record['kind']}-{record['workload']}-{sut}-{record['queries']}q-{stamp}.json"
-
-
-def show(record: Record) -> None:
-    """The main figures, as a table."""
-    table = Table(title=records.label(record), show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    for name, text in _figures(record):
-        table.add_row(name, text)
-    if table.row_count:
-        console.print(table)
-
-
-def _figures(record: Record) -> Iterator[tuple[str, str]]:
-    found = record.get("sustainable_rate")
-    if record["kind"] == "sustain":
-        if found is not None:
-            spread = f" ({found['low']:,.0f} … {found['high']:,.0f})" if found["low"] else ""
-            yield "sustainable", f"{found['mean']:,.0f} events/s{spread}"
-        for key, share in (("at_100", "100 %"), ("at_90", "90 %")):
-            if record[key] is not None:
-                for name, text in _figures(record[key]):
-                    yield f"at {share}: {name}", text
-        return
-    summary = record.get("summary")
-    if summary is None:
-        return
-    verdict = record["verdict"]
-    yield "held", "yes" if verdict["sustained"] else f"no: {verdict['reason']}"
-    yield (
-        "offered, taken",
-        f"{summary['offered_per_s']:,.0f}, {summary['taken_per_s']:,.0f} events/s",
-    )
-    for key, name in (
-        ("event_time_latency_s", "event-time latency"),
-        ("processing_time_latency_s", "processing-time latency"),
-        ("deployment_latency_s", "deployment latency"),
-    ):
-        if summary[key] is not None:
-            yield name, _latency(summary[key])
-    if summary["queries_per_s"] is not None:
-        yield "creations and deletions", f"{summary['queries_per_s']:,.1f}/s"
-    if summary["cpu_cores"] is not None:
-        memory = summary["memory_mb"]["max"]
-        yield "system", f"{summary['cpu_cores']['avg']:.2f} cores, {memory:,.0f} MB at most"
-    driver: dict[str, Any] = record["driver"]
-    behind = 1000 * driver["behind_s"]
-    yield "driver", f"{driver['cpu_cores'] or 0:.2f} cores, {behind:.0f} ms behind at most"
-
-
-def _latency(s: dict[str, Any]) -> str:
-    return f"avg {s['avg']:.2f}, p50 {s['p50']:.2f}, p95 {s['p95']:.2f}, p99 {s['p99']:.2f} s"

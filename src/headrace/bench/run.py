@@ -17,15 +17,13 @@ from headrace.bench.driver.load import speed
 from headrace.bench.driver.process import SystemFailed
 from headrace.bench.driver.stage import Moment, Setup, Stage, Stretch, driver_settings
 from headrace.bench.results.provenance import commit, machine
-from headrace.bench.results.summary import processed, pull_interval, record_of, verdict_of
+from headrace.bench.results.summary import processed, record_of, verdict_of
 from headrace.bench.results.verdict import Tried, search
 
 _SHARE_OF_SPEED = 0.8
 """A driver asked for more than this share of what one core can make would fall behind."""
-_PULLS = 10
-"""A rate is judged over at least so many batches of the system under test …"""
-_LONGEST_S = 180.0
-"""… but not for longer than this."""
+_BATCHES = 10
+"""A rate is judged over at least so many batches of the system under test."""
 _CONFIRMATIONS = 4
 CONFIDENCE = 0.95
 
@@ -65,8 +63,14 @@ def sustain(
     repeats: int = 1,
     tolerance: float = 0.05,
     at_seconds: float | None = None,
+    longest_s: float = 180.0,
+    most: int = 12,
 ) -> Record:
-    """The highest rate that is held, and the latencies at it and at 90 % of it."""
+    """The highest rate that is held, and the latencies at it and at 90 % of it.
+
+    A try lasts `seconds`, or ten batches of the system where these take longer, but not more than
+    `longest_s`; after `most` tries the best so far stands.
+    """
     made = check_rate(setup, start)
     record = _begin(setup, "sustain", made)
     record |= {"searches": [], "at_100": None, "at_90": None, "sustainable_rate": None}
@@ -76,9 +80,9 @@ def sustain(
             with Stage(setup) as stage:
                 _ready(stage, watcher)
                 record["settings"]["sut"] = stage.server.settings
-                finder = _Finder(stage, seconds, watcher, _SHARE_OF_SPEED * made)
+                finder = _Finder(stage, seconds, watcher, _SHARE_OF_SPEED * made, longest_s)
                 finder.warm_up(start)
-                rate = finder.find(start, tolerance, record)
+                rate = finder.find(start, tolerance, most, record)
                 if rate and number == repeats - 1:
                     rate = finder.confirm(rate, at_seconds or seconds, tolerance, record)
                 found.append(rate)
@@ -90,11 +94,14 @@ def sustain(
 class _Finder:
     """Searches on a system that keeps running; between tries it is relieved of what waits."""
 
-    def __init__(self, stage: Stage, seconds: float, watcher: Watcher, highest: float) -> None:
+    def __init__(
+        self, stage: Stage, seconds: float, watcher: Watcher, highest: float, longest_s: float
+    ) -> None:
         self._stage = stage
         self._seconds = seconds
         self._watcher = watcher
         self._highest = highest
+        self._longest_s = longest_s
 
     def warm_up(self, start: float) -> None:
         """Let the system's code be compiled and its caches fill, below the rate to come."""
@@ -102,7 +109,7 @@ class _Finder:
         self._stage.settle(start / 2, self._watcher.waiting)
         self._stage.measure(start / 2, self._seconds / 2, self._watcher.moment)
 
-    def find(self, start: float, tolerance: float, record: Record) -> float:
+    def find(self, start: float, tolerance: float, most: int, record: Record) -> float:
         """Search, noting every try in the record."""
         tries: list[Record] = []
         record["searches"].append({"rate": None, "tries": tries})
@@ -110,7 +117,7 @@ class _Finder:
         def one(rate: float) -> Tried:
             return self._tried(rate, self._try(rate, self._length()), tries)
 
-        rate, _ = search(one, start, highest=self._highest, tolerance=tolerance)
+        rate, _ = search(one, start, highest=self._highest, tolerance=tolerance, most=most)
         record["searches"][-1]["rate"] = rate
         return rate
 
@@ -161,10 +168,8 @@ class _Finder:
 
     def _length(self) -> float:
         """Long enough to see several batches of this system."""
-        pulls = [p for queues in self._stage.pulls().values() for p in queues if p]
-        last = [p[-40:] for p in pulls]
-        between = pull_interval(last, 0.0) or 0.0
-        return min(max(self._seconds, _PULLS * between), max(_LONGEST_S, self._seconds))
+        wanted = _BATCHES * self._stage.load.batch_s()
+        return min(max(self._seconds, wanted), max(self._longest_s, self._seconds))
 
 
 def check_rate(setup: Setup, rate: float) -> float:

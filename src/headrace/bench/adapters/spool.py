@@ -2,15 +2,17 @@
 
 A source written in Python would take a process per query and carry every tuple through it. So one
 thread pulls each tuple once and writes parquet files to memory; any number of streaming queries
-read them in the JVM, each only the columns it needs. How many rows a query has read says how far
-it has come: that is what the driver is told.
+read them in the JVM, each only the columns it needs. Which files a query has read says how far it
+has come: that is what the driver is told.
 """
 
 from __future__ import annotations
 
+import re
 import threading
+import time
 import uuid
-from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,11 +21,9 @@ import pyarrow.parquet as pq
 from headrace.bench.driver.protocol import Driver, StreamInfo
 
 READER = "spool"
-_SOON_S, _LATEST_S = 0.1, 1.0
-"""A step is taken when some query has read all there is, or after the longer time: a file costs
-each query some milliseconds, so there should be few."""
-_FILES = 2
-"""Files per step: one for each core that reads them."""
+_SOONEST_S, _LATEST_S = 0.1, 5.0
+_FILES_PER_BATCH = 4
+"""A file costs each query some milliseconds, so there are few: by how long batches take."""
 _GRACE = 20
 """So many steps that all have read stay: a listing may still name them."""
 
@@ -37,11 +37,13 @@ class Spool:
         self.folder.mkdir(parents=True)
         self._driver = driver
         self._lock = threading.Lock()
-        self._rows = 0
-        self._steps: list[tuple[int, tuple[int, ...], list[Path]]] = []
-        """After each step: rows so far, offsets so far, its files."""
+        self._steps: list[tuple[tuple[int, ...], Path | None]] = []
+        """Of each step: the offsets it goes up to, and its file."""
+        self._step_s = _SOONEST_S
+        self._advanced_s: dict[str, float] = {}
         self._dropped = 0
         self._readers: dict[str, int] = {}
+        """The step that each query reads next."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spool", daemon=True)
         self._failure: Exception | None = None
@@ -64,8 +66,7 @@ class Spool:
     def open(self, query: str) -> None:
         """A query begins with the oldest files that are here."""
         with self._lock:
-            first = self._steps[self._dropped][0] if self._dropped < len(self._steps) else 0
-            self._readers[query] = first if self._dropped else 0
+            self._readers[query] = self._dropped
         self._driver.open(self.info.name, query, at_end=bool(self._steps))
 
     def close(self, query: str) -> None:
@@ -74,40 +75,48 @@ class Spool:
             self._readers.pop(query, None)
         self._driver.close(self.info.name, query)
 
-    def advanced(self, query: str, rows: int) -> None:
-        """A query has read so many rows more."""
+    def read_by(self, query: str, sources: Path) -> None:
+        """A query's batch is done; Spark's own log of its sources names the files it has read.
+
+        Asking Spark by a listener would cost a tenth of a second of processor time per batch.
+        """
+        newest = max(_named_in(sources, str(self.folder)), default=None)
+        if newest is None:
+            return
         with self._lock:
-            if query not in self._readers or not rows:
+            if query not in self._readers or newest < self._readers[query]:
                 return
-            self._readers[query] += rows
-            step = bisect_right(self._steps, self._readers[query], key=lambda s: s[0])
-            offsets = self._steps[step - 1][1] if step else None
+            self._readers[query] = newest + 1
+            self._pace(query)
+            offsets = self._steps[newest][0]
             self._drop()
-        if offsets is not None:
-            self._driver.commit(self.info.name, query, offsets)
+        self._driver.commit(self.info.name, query, offsets)
+
+    def _pace(self, query: str) -> None:
+        """Steps as long as a share of a batch, going by the batches so far."""
+        now = time.monotonic()
+        before = self._advanced_s.get(query, now)
+        self._advanced_s[query] = now
+        wanted = min(max((now - before) / _FILES_PER_BATCH, _SOONEST_S), _LATEST_S)
+        self._step_s += 0.2 * (wanted - self._step_s)
 
     def _drop(self) -> None:
         """Delete files that all queries have read long ago."""
         slowest = min(self._readers.values(), default=0)
-        while (
-            self._dropped + _GRACE < len(self._steps) and self._steps[self._dropped][0] <= slowest
-        ):
-            for path in self._steps[self._dropped][2]:
+        while self._dropped + _GRACE < slowest:
+            path = self._steps[self._dropped][1]
+            if path is not None:
                 path.unlink(missing_ok=True)
             self._dropped += 1
 
     def _run(self) -> None:
         at = (0,) * self.info.partitions
         try:
-            waited = 0.0
-            while not self._stop.wait(_SOON_S):
-                waited += _SOON_S
-                if waited < _LATEST_S and max(self._readers.values(), default=0) < self._rows:
-                    continue
+            while not self._stop.wait(self._step_s):
                 latest = self._driver.latest(self.info.name)
                 if latest != at:
                     self._copy(at, latest)
-                    at, waited = latest, 0.0
+                    at = latest
         except Exception as error:  # told by `check`
             if not self._stop.is_set():
                 self._failure = error
@@ -120,15 +129,9 @@ class Spool:
             for batch in self._driver.read(name, partition, first, last, consumer=READER)
         ]
         table = pa.Table.from_batches(batches, self.info.schema)
-        size = -(-table.num_rows // _FILES)
-        paths = []
-        for number in range(_FILES if table.num_rows else 0):
-            part = table.slice(number * size, size)
-            if part.num_rows:
-                paths.append(self._write(part))
-        with self._lock:
-            self._rows += table.num_rows
-            self._steps.append((self._rows, end, paths))
+        with self._lock:  # a query may read the file as soon as it is there
+            path = self._write(table) if table.num_rows else None
+            self._steps.append((end, path))
 
     def _write(self, table: pa.Table) -> Path:
         path = self.folder / f"{len(self._steps):08d}-{uuid.uuid4().hex[:8]}.parquet"
@@ -136,3 +139,16 @@ class Spool:
         pq.write_table(table, hidden, compression="none", use_dictionary=False)
         hidden.rename(path)
         return path
+
+
+_FILE = re.compile(r"/(\d{8})-[0-9a-f]{8}\.parquet")
+
+
+def _named_in(sources: Path, folder: str) -> Iterator[int]:
+    """The steps of a folder whose files the newest entry of Spark's source logs names."""
+    for log in sources.iterdir() if sources.is_dir() else ():
+        entries = {int(p.name.split(".")[0]): p for p in log.iterdir() if p.name[0].isdigit()}
+        if entries:
+            text = entries[max(entries)].read_text(encoding="utf-8")
+            if folder in text:
+                yield from (int(n) for n in _FILE.findall(text))

@@ -110,6 +110,11 @@ class Load:
                 total[name] = total.get(name, 0) + count
         return total
 
+    def batch_s(self) -> float:
+        """How long a batch of the system commonly takes, by its commits."""
+        between = [b for q in self.all_queues() for b in q.between_commits()]
+        return float(np.median(between)) if between else 0.0
+
     def late_s(self, since_s: float) -> float:
         """The longest that events came later than they were due, 1 % of the steps left out."""
         late = [length for at, length in self._late if at >= since_s]

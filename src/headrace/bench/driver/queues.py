@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 import headrace as hr
+
+_ADVANCES = 20
+"""So many commits of each consumer are remembered."""
 
 
 class QueueFull(hr.HeadraceError):
@@ -34,6 +39,7 @@ class Pull:
 class _Consumer:
     committed: int
     taken: int
+    advanced_s: deque[float] = field(default_factory=lambda: deque(maxlen=_ADVANCES))
 
 
 class Queue:
@@ -123,11 +129,13 @@ class Queue:
                 pulls.append(Pull(now_s, end, self._latest_us[last]))
         return [b.select(list(columns)) for b in found] if columns else found
 
-    def commit(self, consumer: str, offset: int) -> None:
+    def commit(self, consumer: str, offset: int, now_s: float) -> None:
         """The consumer will not ask for anything before this offset again."""
         with self._lock:
             reader = self._consumers.get(consumer)
             if reader is not None:
+                if offset > reader.committed:
+                    reader.advanced_s.append(now_s)
                 reader.committed = max(reader.committed, min(offset, self._end))
                 reader.taken = max(reader.taken, reader.committed)
                 self._let_go()
@@ -155,6 +163,12 @@ class Queue:
         """What each reader took, in order."""
         with self._lock:
             return {name: list(pulls) for name, pulls in self._pulls.items()}
+
+    def between_commits(self) -> list[float]:
+        """Seconds from one commit to the next, of each consumer: how long its batches take."""
+        with self._lock:
+            advanced = [list(c.advanced_s) for c in self._consumers.values()]
+        return [b - a for times in advanced for a, b in pairwise(times)]
 
     def _let_go(self) -> None:
         upto = min((c.committed for c in self._consumers.values()), default=self._kept_from)

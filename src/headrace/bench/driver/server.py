@@ -93,7 +93,7 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
 
     def _on_commit(self, stream: str, consumer: str, offsets: list[int]) -> None:
         for queue, offset in zip(self._queues[stream], offsets, strict=True):
-            queue.commit(consumer, offset)
+            queue.commit(consumer, offset, self._clock())
 
     def _on_close(self, stream: str, consumer: str) -> None:
         for queue in self._queues[stream]:

@@ -130,10 +130,10 @@ class Stage:
         self.load.start()
 
     def settle(self, rate: float, watch: Callable[[float], object] | None = None) -> None:
-        """Offer `rate` until results come and the queue is short: nothing of it is measured."""
+        """Offer `rate` until results come and the queue gets shorter: nothing of it is measured."""
         self.load.set_rate(rate)
         begun = time.monotonic()
-        seen = self._outputs_seen
+        seen, peak = self._outputs_seen, 0
         while True:
             self._pause.wait(SAMPLE_S)
             self.process.check()
@@ -141,7 +141,9 @@ class Stage:
             if watch is not None:
                 watch(waited)
             answered = len(self.server.outputs(seen)) > 0 or not self._count
-            if answered and self.load.waiting() <= max(2.0 * rate, 1000):
+            waiting = self.load.waiting()
+            peak = max(peak, waiting)
+            if answered and waiting <= max(2.0 * rate, 0.5 * peak):
                 return
             if self.load.full is not None and answered:
                 return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headrace.bench.driver.load import LATE_S
-from headrace.bench.driver.queues import Pull, pulled_at
+from headrace.bench.driver.queues import pulled_at
 from headrace.bench.driver.requests import Request
 from headrace.bench.driver.stage import Moment, Setup, Stretch
 from headrace.bench.results.verdict import WARM_UP, Sample, Verdict, judge
@@ -236,11 +235,3 @@ def _series(moments: Sequence[Moment]) -> dict[str, Any]:
 
 def _plain(values: npt.NDArray[Any]) -> list[Any]:
     return [None if isinstance(v, float) and np.isnan(v) else v for v in values.tolist()]
-
-
-def pull_interval(pulls: Sequence[Sequence[Pull]], since_s: float) -> float | None:
-    """The median time between two pulls of one partition."""
-    gaps = [
-        b.at_s - a.at_s for partition in pulls for a, b in pairwise(partition) if a.at_s >= since_s
-    ]
-    return float(np.median(gaps)) if gaps else None

@@ -1,0 +1,90 @@
+"""Suites: sets of measurements that are run one after the other, as data files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import headrace as hr
+
+_SHIPPED = Path(__file__).parent
+Kind = Literal["sustain", "run"]
+_KINDS: tuple[Kind, ...] = ("sustain", "run")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One search or one run of a suite."""
+
+    kind: Kind
+    workload: str
+    sut: str
+    queries: int
+    rate: float
+    """Offered, or where a search begins."""
+    seconds: float
+    at_seconds: float | None = None
+    longest_s: float = 180.0
+    tolerance: float = 0.05
+    most: int = 12
+    repeats: int = 1
+
+    @property
+    def name(self) -> str:
+        """The same for the same thing measured again."""
+        return f"{self.workload}-{Path(self.sut).stem}-{self.queries}"
+
+
+_FIELDS = [f.name for f in fields(Measurement) if f.name != "kind"]
+
+
+def names() -> list[str]:
+    """The suites that come with the package."""
+    return sorted(path.stem for path in _SHIPPED.glob("*.toml"))
+
+
+def load(name: str) -> list[Measurement]:
+    """The measurements of a suite, by its name or its file."""
+    path = _SHIPPED / f"{name}.toml" if name in names() else Path(name)
+    if not path.is_file():
+        known = ", ".join(names())
+        raise hr.HeadraceError(f"there is no suite {name!r} (valid: {known}, or a TOML file)")
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise hr.HeadraceError(f"{path.name} is no TOML: {error}") from error
+    unknown = [kind for kind in tables if kind not in _KINDS]
+    if unknown:
+        valid = ", ".join(_KINDS)
+        raise hr.HeadraceError(f"{path.name}: {unknown[0]} is no measurement (valid: {valid})")
+    return [
+        measurement
+        for kind in _KINDS
+        for entry in tables.get(kind, [])
+        for measurement in _measurements(kind, entry, path.name)
+    ]
+
+
+def _measurements(kind: Kind, entry: Mapping[str, Any], where: str) -> Iterator[Measurement]:
+    """One for each number of queries; `rate` may be a list of as many."""
+    for name in entry:
+        if name not in _FIELDS:
+            raise hr.HeadraceError(
+                f"{where}: [[{kind}]] has no field {name!r} (valid: {', '.join(_FIELDS)})"
+            )
+    counts, rates = _listed(entry.get("queries")), _listed(entry.get("rate"))
+    if len(rates) == 1:
+        rates = rates * len(counts)
+    try:
+        first = Measurement(kind, **{**entry, "queries": 0, "rate": 0.0})
+        for count, rate in zip(counts, rates, strict=True):
+            yield replace(first, queries=int(count), rate=float(rate))
+    except (TypeError, ValueError) as error:
+        raise hr.HeadraceError(f"{where}: [[{kind}]]: {error}") from error
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
