@@ -25,6 +25,8 @@ from headrace.bench.driver.server import Server
 from headrace.bench.workloads import Workload
 
 SAMPLE_S = 0.25
+_WARM_QUERIES = 5
+"""So many queries run before those of a scenario come, so that these do not meet a cold system."""
 _GIVE_UP = 0.6
 """A queue that holds this share of all that a run will offer can no longer be worked off."""
 
@@ -101,9 +103,10 @@ class Stage:
             seed=setup.seed,
             queue_bytes=setup.queue_bytes,
         )
-        texts = workload.queries(setup.queries, setup.seed)
+        texts = workload.queries(max(setup.queries, 1), setup.seed)
         scenario = workload.scenario
         self._plan = Plan(scenario, texts) if scenario is not None else None
+        self._first_texts = texts[:_WARM_QUERIES]
         first = {} if scenario is not None else {f"q{n}": t for n, t in enumerate(texts)}
         self._count = len(first)
         self.server = Server(self.load.infos, self.load.queues, first, self.requests)
@@ -130,7 +133,28 @@ class Stage:
         self.load.start()
 
     def settle(self, rate: float, watch: Callable[[float], object] | None = None) -> None:
-        """Offer `rate` until results come and the queue gets shorter: nothing of it is measured."""
+        """Offer `rate` until results come and the queue gets shorter: nothing of it is measured.
+
+        Where all queries are still to come, a few are asked for meanwhile, and end again.
+        """
+        if self._plan is not None and not self.requests.all:
+            self._warm(rate, watch)
+        else:
+            self._settle(rate, watch)
+
+    def _warm(self, rate: float, watch: Callable[[float], object] | None) -> None:
+        names = [f"warm{n}" for n in range(len(self._first_texts))]
+        for name, text in zip(names, self._first_texts, strict=True):
+            self.requests.add("create", name, text, time.time())
+        self._settle(rate, watch)
+        for name in names:
+            self.requests.add("delete", name, "", time.time())
+        limit = time.monotonic() + self.setup.answer_s
+        while self.requests.unacknowledged() and time.monotonic() < limit:
+            self._pause.wait(SAMPLE_S)
+            self.process.check()
+
+    def _settle(self, rate: float, watch: Callable[[float], object] | None) -> None:
         self.load.set_rate(rate)
         begun = time.monotonic()
         seen, peak = self._outputs_seen, 0
@@ -140,7 +164,7 @@ class Stage:
             waited = time.monotonic() - begun
             if watch is not None:
                 watch(waited)
-            answered = len(self.server.outputs(seen)) > 0 or not self._count
+            answered = len(self.server.outputs(seen)) > 0
             waiting = self.load.waiting()
             peak = max(peak, waiting)
             if answered and waiting <= max(2.0 * rate, 0.5 * peak):
