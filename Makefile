@@ -44,8 +44,8 @@ check: $(STAMP) ## lint, format, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(STAMP) java ## measure against plain Structured Streaming; JSON and a table
-	$(BIN)/headrace bench core $(ARGS)
+bench: $(STAMP) java ## measure against plain Structured Streaming; records, a page, README's tables
+	$(BIN)/headrace bench suite short --readme README.md $(ARGS)
 
 clean: ## remove caches and scratch files (keeps .venv and benchmarks/results)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \

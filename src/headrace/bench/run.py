@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Watcher:
 
 def run(setup: Setup, rate: float, seconds: float, watcher: Watcher) -> Record:
     """Offer a rate for so long and measure; whatever happens, what was measured is returned."""
+    setup = replace(setup, workload=setup.workload.at_rate(rate))
     made = check_rate(setup, rate)
     record = _begin(setup, "run", made)
     record |= {"rate": rate, "seconds": seconds, "verdict": None, "summary": None}
@@ -71,6 +72,7 @@ def sustain(
     A try lasts `seconds`, or ten batches of the system where these take longer, but not more than
     `longest_s`; after `most` tries the best so far stands.
     """
+    setup = replace(setup, workload=setup.workload.at_rate(start))
     made = check_rate(setup, start)
     record = _begin(setup, "sustain", made)
     record |= {"searches": [], "at_100": None, "at_90": None, "sustainable_rate": None}

@@ -55,11 +55,9 @@ class Feed:
         """Events made so far, those still under way included."""
         return self._made
 
-    def set_rate(self, rate: float, now_s: float) -> None:
-        """So many events per second of this partition from now on."""
+    def set_rate(self, rate: float) -> None:
+        """So many events per second of this partition from the last step on."""
         self._rate = rate
-        self._now_s = max(self._now_s, now_s)
-        self._next_s = max(self._next_s, now_s)
 
     def sample(self) -> pa.RecordBatch:
         """A few events, made aside: what they look like and how large they are."""
@@ -84,7 +82,7 @@ class Feed:
         if now_s <= self._now_s:
             return
         if self._rate <= 0:
-            self._now_s = now_s
+            self._now_s = self._next_s = now_s
             return
         if self._gap is not None:
             yield from self._due_at_random(now_s)

@@ -71,6 +71,7 @@ class Load:
 
     def start(self) -> None:
         """Begin to make events; at rate 0 until `set_rate`."""
+        self._step(self._clock())
         self._thread.start()
 
     def stop(self) -> None:
@@ -81,11 +82,10 @@ class Load:
 
     def set_rate(self, rate: float) -> None:
         """Events per second over all streams from now on."""
-        now = self._clock()
         for spec in self._workload.streams:
             feeds = self._feeds[spec.name]
             for feed in feeds:
-                feed.set_rate(rate * spec.share / len(feeds), now)
+                feed.set_rate(rate * spec.share / len(feeds))
 
     def discard(self) -> None:
         """Give up what waits in the queues, between two measurements."""

@@ -27,6 +27,8 @@ from headrace.bench.workloads import Workload
 SAMPLE_S = 0.25
 _WARM_QUERIES = 5
 """So many queries run before those of a scenario come, so that these do not meet a cold system."""
+_ROUNDS = 20
+"""After so many rounds of a scenario that deletes queries, its texts come again."""
 _GIVE_UP = 0.6
 """A queue that holds this share of all that a run will offer can no longer be worked off."""
 
@@ -103,11 +105,13 @@ class Stage:
             seed=setup.seed,
             queue_bytes=setup.queue_bytes,
         )
-        texts = workload.queries(max(setup.queries, 1), setup.seed)
         scenario = workload.scenario
+        rounds = _ROUNDS * scenario.count if scenario is not None else 0
+        texts = workload.queries(max(setup.queries, rounds, 1), setup.seed)
         self._plan = Plan(scenario, texts) if scenario is not None else None
         self._first_texts = texts[:_WARM_QUERIES]
-        first = {} if scenario is not None else {f"q{n}": t for n, t in enumerate(texts)}
+        asked = texts[: setup.queries] if scenario is None else []
+        first = {f"q{n}": t for n, t in enumerate(asked)}
         self._count = len(first)
         self.server = Server(self.load.infos, self.load.queues, first, self.requests)
         self._folder = Path(tempfile.mkdtemp(prefix="headrace-bench-"))
@@ -133,7 +137,7 @@ class Stage:
         self.load.start()
 
     def settle(self, rate: float, watch: Callable[[float], object] | None = None) -> None:
-        """Offer `rate` until results come and the queue gets shorter: nothing of it is measured.
+        """Offer `rate` until results come and the queue is short: nothing of it is measured.
 
         Where all queries are still to come, a few are asked for meanwhile, and end again.
         """
@@ -157,7 +161,7 @@ class Stage:
     def _settle(self, rate: float, watch: Callable[[float], object] | None) -> None:
         self.load.set_rate(rate)
         begun = time.monotonic()
-        seen, peak = self._outputs_seen, 0
+        seen = self._outputs_seen
         while True:
             self._pause.wait(SAMPLE_S)
             self.process.check()
@@ -165,9 +169,7 @@ class Stage:
             if watch is not None:
                 watch(waited)
             answered = len(self.server.outputs(seen)) > 0
-            waiting = self.load.waiting()
-            peak = max(peak, waiting)
-            if answered and waiting <= max(2.0 * rate, 0.5 * peak):
+            if answered and self.load.waiting() <= rate * max(2.0, 2.5 * self.load.batch_s()):
                 return
             if self.load.full is not None and answered:
                 return

@@ -63,7 +63,7 @@ def _changing(records: Sequence[Record]) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for record in records:
         summary = record["summary"]
-        scenario = record["settings"]["workload"]["title"]
+        scenario = value(record, "settings", "workload", "title") or record["workload"]
         per_second = f"{summary['queries_per_s']:,.1f}" if summary["queries_per_s"] else "–"
         yield (
             f"| {scenario} | {big(record['rate'])} events/s | {seconds(summary[_DEPLOYED])} "

@@ -78,6 +78,8 @@ def _measurements(kind: Kind, entry: Mapping[str, Any], where: str) -> Iterator[
     counts, rates = _listed(entry.get("queries")), _listed(entry.get("rate"))
     if len(rates) == 1:
         rates = rates * len(counts)
+    if len(rates) != len(counts):
+        raise hr.HeadraceError(f"{where}: [[{kind}]] needs as many rates as numbers of queries")
     try:
         first = Measurement(kind, **{**entry, "queries": 0, "rate": 0.0})
         for count, rate in zip(counts, rates, strict=True):

@@ -1,0 +1,86 @@
+"""Headrace and plain Spark as systems under test: what they tell the driver is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headrace.bench import workloads
+from headrace.bench.driver.stage import Setup, Stage
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+RATE = 20_000
+COUNTS = """
+title = "How many events there were"
+about = "Counts all events of every second: what is lost or taken twice shows."
+rate = 20_000
+count = 1
+
+[[stream]]
+name = "s"
+maker = "fields"
+
+[queries]
+text = '''
+SELECT window.end AS window_end, COUNT(*) AS n, MAX(time) AS event_time
+FROM s GROUP BY window(time, '1 second')
+'''
+"""
+
+
+def counted(outputs: list[tuple[float, pa.Table]]) -> dict[tuple[str, int], int]:
+    """Events by query and second: the checksum adds up both times, in seconds, and the count."""
+    found: dict[tuple[str, int], int] = {}
+    for _, table in outputs:
+        for row in table.to_pylist():
+            end, latest = row["window_end"].timestamp(), row["event_time"].timestamp()
+            key = row["query"], int(end)
+            assert key not in found, "one result for each window"
+            assert row["rows"] == 1
+            assert end - 1 <= latest < end
+            found[key] = round(row["checksum"] - int(end) - int(latest))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sut", "options"),
+    [("headrace", {}), ("headrace", {"sharing": "off"}), ("plain-spark", {})],
+    ids=["shared", "unshared", "plain"],
+)
+def test_every_event_is_counted_once_in_its_window(
+    sut: str, options: dict[str, str], tmp_path: Path
+) -> None:
+    path = tmp_path / "counts.toml"
+    path.write_text(COUNTS)
+    setup = Setup(workloads.load(str(path)), sut, 2, options=options, answer_s=120.0)
+    with Stage(setup) as stage:
+        stage.await_ready()
+        stage.settle(RATE)
+        stretch = stage.measure(RATE, 6.0)
+        found = counted(stage.server.outputs())
+        assert min(stage.load.taken().values()) > 6 * RATE, "the driver knows who took how much"
+    assert not stretch.failure
+    assert {query for query, _ in found} == {"q0", "q1"}
+    first = min(end for _, end in found)
+    whole = {key: n for key, n in found.items() if key[1] > first + 1}
+    assert len(whole) >= 8
+    assert all(abs(n - RATE) <= 2 for n in whole.values()), whole
+
+
+def test_queries_come_and_go_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "counts.toml"
+    path.write_text(COUNTS + '\n[scenario]\nkind = "churn"\ncount = 3\nevery_s = 4.0\n')
+    setup = Setup(workloads.load(str(path)), "headrace", 3, answer_s=120.0)
+    with Stage(setup) as stage:
+        stage.await_ready()
+        stage.settle(RATE)
+        stretch = stage.measure(RATE, 10.0)
+    asked = [(r.kind, r.name) for r in stretch.requests]
+    assert asked[:3] == [("create", f"a{n}") for n in range(3)]
+    assert ("delete", "a0") in asked
+    assert all(r.acknowledged_s is not None and r.error is None for r in stretch.requests)
+    told = {row["query"] for _, table in stretch.outputs for row in table.to_pylist()}
+    assert {"a0", "a3"} <= told

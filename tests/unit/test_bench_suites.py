@@ -1,0 +1,93 @@
+"""bench/suites: measurements as data; bench/results/readme.py: the tables made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import headrace as hr
+from headrace.bench import suites, workloads
+from headrace.bench.results.readme import BEGIN, END, big, put_into, tables
+from tests.unit.bench_records import run as run_record
+from tests.unit.bench_records import sustain as sustain_record
+
+
+@pytest.mark.parametrize("name", ["short", "full"])
+def test_shipped_suites_name_workloads_and_systems_that_exist(name: str) -> None:
+    measurements = suites.load(name)
+    assert {m.workload for m in measurements} <= set(workloads.names())
+    assert {m.sut for m in measurements} == {"headrace", "plain-spark"}
+    assert {m.queries for m in measurements if m.sut == "plain-spark"} == {1, 20, 60}
+    assert len({m.name for m in measurements}) == len(measurements)
+
+
+def test_numbers_of_queries_and_rates_go_together(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        '[[sustain]]\nworkload = "ysb"\nsut = "fake"\n'
+        "queries = [1, 5]\nrate = [10, 20]\nseconds = 3\n"
+    )
+    assert [(m.queries, m.rate, m.name) for m in suites.load(str(path))] == [
+        (1, 10.0, "ysb-fake-1"),
+        (5, 20.0, "ysb-fake-5"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[[walk]]\n", "walk is no measurement"),
+        ('[[run]]\nworkload = "ysb"\nspeed = 3\n', "no field 'speed'"),
+        ('[[run]]\nworkload = "ysb"\nqueries = 1\nrate = 10\n', "missing"),
+        (
+            '[[run]]\nworkload = "ysb"\nsut = "fake"\nseconds = 1\nqueries = [1]\nrate = [1, 2]',
+            "as many",
+        ),
+        ("run = [", "no TOML"),
+    ],
+)
+def test_a_bad_suite_is_refused_with_its_place(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(hr.HeadraceError, match=says):
+        suites.load(str(path))
+
+
+def test_an_unknown_suite_names_those_there_are() -> None:
+    with pytest.raises(hr.HeadraceError, match=r"no suite 'long' \(valid: full, short"):
+        suites.load("long")
+
+
+def test_the_tables_hold_what_the_records_hold() -> None:
+    ours = sustain_record(sut="headrace", queries=20)
+    theirs = sustain_record(sut="plain-spark", queries=20)
+    text = tables([ours, theirs])
+    row = next(line for line in text.splitlines() if line.startswith("| 20 "))
+    assert big(ours["sustainable_rate"]["mean"]) in row
+    assert big(theirs["sustainable_rate"]["mean"]) in row
+    latency = ours["at_90"]["summary"]["event_time_latency_s"]
+    assert f"{latency['p50']:.2f} s, {latency['p99']:.2f} s" in row
+
+
+def test_a_number_of_queries_that_only_one_side_ran_has_a_dash() -> None:
+    text = tables([sustain_record(sut="headrace", queries=1000)])
+    assert text.splitlines()[-1].endswith("| – | – |")
+
+
+def test_only_what_is_between_the_marks_is_replaced(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"# Title\n\n{BEGIN}\nbefore\n{END}\n\nrest\n")
+    put_into(readme, [sustain_record(sut="headrace", queries=1)])
+    text = readme.read_text()
+    assert text.startswith("# Title\n\n<!-- bench: begin -->\n| queries |")
+    assert text.endswith("<!-- bench: end -->\n\nrest\n")
+    assert "before" not in text
+    put_into(readme, [run_record()])
+    readme.write_text("# Title\n")
+    with pytest.raises(hr.HeadraceError, match="lacks the marks"):
+        put_into(readme, [])
+
+
+def test_big_numbers_are_written_as_people_say_them() -> None:
+    assert [big(n) for n in (950, 7_600, 43_210, 3_875_000)] == ["950", "7.6 k", "43.2 k", "3.88 M"]
