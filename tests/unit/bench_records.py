@@ -61,7 +61,10 @@ def run(
         "commit": "0c7a72b",
         "at": "2026-11-16T05:00:00+00:00",
         "machine": dict(MACHINE),
-        "settings": {"partitions": 2, "trigger": "0.5 seconds", "tuning": {"shuffle": 2}},
+        "settings": {
+            "sut": {"trigger": "0.5 seconds", "tuning": {"shuffle": 2}},
+            "driver": {"partitions": 2, "one_core_makes_per_s": 18_000_000.0},
+        },
         "end": end,
         "reason": reason,
         "verdict": {

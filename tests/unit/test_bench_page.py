@@ -90,12 +90,13 @@ def test_the_table_has_the_figures_of_the_record(tmp_path: Path) -> None:
     deployment = summary["deployment_latency_s"]
     assert row[1:5] == ["astream", "headrace", "20", "yes"]
     assert row[5:7] == ["500,000", f"{summary['taken_per_s']:,.0f}"]
-    assert row[7:13] == [f"{event[n]:.3f}" for n in ("avg", "p50", "p90", "p95", "p99", "max")]
-    assert row[13:15] == [f"{processing[n]:.3f}" for n in ("p50", "p99")]
-    assert row[15:17] == [f"{deployment[n]:.3f}" for n in ("p50", "p99")]
+    assert row[7] == f"{summary['overall_per_s']:,.0f}"
+    assert row[8:15] == [f"{event[n]:.3f}" for n in "avg min p50 p90 p95 p99 max".split()]
+    assert row[15:17] == [f"{processing[n]:.3f}" for n in ("p50", "p99")]
+    assert row[17:19] == [f"{deployment[n]:.3f}" for n in ("p50", "p99")]
     cores, memory = summary["cpu_cores"]["avg"], summary["memory_mb"]["max"]
-    assert row[17:19] == [f"{cores:.2f}", f"{memory:,.0f}"]
-    assert row[19:] == ["499,750", "0.004"]
+    assert row[20:22] == [f"{cores:.2f}", f"{memory:,.0f}"]
+    assert row[22:] == ["499,750", "18,000,000", "0.004"]
 
 
 def test_what_was_not_measured_is_a_dash(tmp_path: Path) -> None:
@@ -104,9 +105,9 @@ def test_what_was_not_measured_is_a_dash(tmp_path: Path) -> None:
     record["driver"] = {}
     _, page, _ = report(tmp_path, record)
     (row,) = page.of(1)
-    assert row[13:17] == ["–"] * 4
-    assert row[19:] == ["–", "–"]
-    assert "–" not in row[5:13]
+    assert row[15:19] == ["–"] * 4
+    assert row[22:] == ["–", "18,000,000", "–"]
+    assert "–" not in row[5:15]
 
 
 def test_bad_runs_stand_apart_with_their_reason(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_a_run_without_a_result_is_shown_without_pictures(tmp_path: Path) -> Non
     assert len(files) == 1
     assert "never began" in text
     assert "gave nothing" in text
-    assert page.of(1)[0][6:] == ["–"] * 15
+    assert page.of(1)[0][6:23] == ["–"] * 17
 
 
 def test_a_report_of_many_kinds_of_records(tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def test_a_report_of_many_kinds_of_records(tmp_path: Path) -> None:
     text, page, files = report(tmp_path, *records)
     assert "<title>Benchmark report: astream, ysb</title>" in text
     assert sum(len(runs(r)) for r in records) == 7
-    assert len([r for r in page.rows if len(r) == 21]) == 7
+    assert len([r for r in page.rows if len(r) == 25]) == 7
     assert [f.name for f in files[1:5]] == [
         "latency-by-rate.png",
         "latency-over-time.png",

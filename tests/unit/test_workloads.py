@@ -92,7 +92,7 @@ def test_headrace_takes_the_queries_that_need_no_joins(name: str) -> None:
         assert parse(query, {stream.name: schema}, FakeAnalyzer()).window is not None
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "kmeans"])
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "kmeans"])  # of which there are ten
 def test_queries_of_another_seed_are_others(name: str) -> None:
     workload = load(name)
     assert workload.queries(20, seed=1) != workload.queries(20, seed=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,8 @@ _Queries = Annotated[int | None, typer.Option(min=0, help="How many; default: th
 _Seed = Annotated[int, typer.Option(help="Of the events and of the queries")]
 _Partitions = Annotated[int, typer.Option(min=1, help="Queues per stream")]
 _Set = Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE for the system")]
+_Delay = Annotated[str | None, typer.Option(help="On the way to the queue: gamma:60,4ms, …")]
+_Lateness = Annotated[str | None, typer.Option(help="How long to wait for late events: 2 seconds")]
 _File = Annotated[Path | None, typer.Option(help="Real data, where the workload takes some")]
 _Out = Annotated[Path | None, typer.Option(help=f"The record; default: a new file in {RUNS}")]
 _Answer = Annotated[float, typer.Option(min=1, help="Seconds to wait for a system to answer")]
@@ -62,14 +65,17 @@ def run_command(
     seed: _Seed = 7,
     partitions: _Partitions = 2,
     options: _Set = None,
+    delay: _Delay = None,
+    lateness: _Lateness = None,
     file: _File = None,
     out: _Out = None,
     answer: _Answer = 180.0,
 ) -> None:
     """Offer a fixed rate for a while, and measure."""
-    setup = _setup(workload, sut, sharing, queries, seed, partitions, options, file, answer)
+    setup = _setup(workload, sut, sharing, queries, seed, partitions, options, answer)
+    setup = _changed(setup, delay, lateness, file)
     with told() as watcher:
-        record = run(setup, rate or setup.workload.rate, seconds, watcher)
+        record = run(setup, setup.workload.rate if rate is None else rate, seconds, watcher)
     _finish(record, out)
 
 
@@ -94,16 +100,19 @@ def sustain_command(
     seed: _Seed = 7,
     partitions: _Partitions = 2,
     options: _Set = None,
+    delay: _Delay = None,
+    lateness: _Lateness = None,
     file: _File = None,
     out: _Out = None,
     answer: _Answer = 180.0,
 ) -> None:
     """Search for the highest rate that is held without queue or latency growing."""
-    setup = _setup(workload, sut, sharing, queries, seed, partitions, options, file, answer)
+    setup = _setup(workload, sut, sharing, queries, seed, partitions, options, answer)
+    setup = _changed(setup, delay, lateness, file)
     with told() as watcher:
         record = sustain(
             setup,
-            start or setup.workload.rate,
+            setup.workload.rate if start is None else start,
             seconds,
             watcher,
             repeats=repeats,
@@ -177,7 +186,7 @@ def suite_command(
 
 
 def _measured(m: suites.Measurement) -> Record:
-    setup = _setup(m.workload, m.sut, "auto", m.queries, 7, 2, None, None, 300.0)
+    setup = _setup(m.workload, m.sut, "auto", m.queries, 7, 2, None, 300.0)
     with told() as watcher:
         if m.kind == "run":
             return run(setup, m.rate, m.seconds, watcher)
@@ -205,13 +214,10 @@ def _setup(
     seed: int,
     partitions: int,
     options: list[str] | None,
-    file: Path | None,
     answer_s: float,
 ) -> Setup:
     with clear_errors():
         loaded = workloads.load(workload)
-        if file is not None:
-            loaded = loaded.with_file(file)
         given = dict(_pair(o) for o in options or [])
         if sharing != "auto":
             if sut != "headrace":
@@ -219,6 +225,15 @@ def _setup(
             given["sharing"] = sharing
         count = loaded.count if queries is None else queries
         return Setup(loaded, sut, count, seed, partitions, given, answer_s=answer_s)
+
+
+def _changed(setup: Setup, delay: str | None, lateness: str | None, file: Path | None) -> Setup:
+    """With another delay, lateness or real data than its file says."""
+    with clear_errors():
+        workload = setup.workload.with_delay(delay, lateness)
+        if file is not None:
+            workload = workload.with_file(file)
+        return replace(setup, workload=workload)
 
 
 def _pair(text: str) -> tuple[str, str]:

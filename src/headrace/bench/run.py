@@ -25,6 +25,7 @@ _SHARE_OF_SPEED = 0.8
 _BATCHES = 10
 """A rate is judged over at least so many batches of the system under test."""
 _CONFIRMATIONS = 4
+_WARM_UPS = 3
 CONFIDENCE = 0.95
 
 Record = dict[str, Any]
@@ -107,9 +108,11 @@ class _Finder:
 
     def warm_up(self, start: float) -> None:
         """Let the system's code be compiled and its caches fill, below the rate to come."""
-        self._watcher.say("warming up until results come")
+        self._watcher.say(f"warming up at {start / 2:,.0f} events/s")
         self._stage.settle(start / 2, self._watcher.waiting)
-        self._stage.measure(start / 2, self._seconds / 2, self._watcher.moment)
+        for _ in range(_WARM_UPS):
+            if verdict_of(self._try(start / 2, self._length())).sustained:
+                return
 
     def find(self, start: float, tolerance: float, most: int, record: Record) -> float:
         """Search, noting every try in the record."""
@@ -117,6 +120,7 @@ class _Finder:
         record["searches"].append({"rate": None, "tries": tries})
 
         def one(rate: float) -> Tried:
+            self._watcher.say(f"offering {rate:,.0f} events/s for {self._length():.0f} s")
             return self._tried(rate, self._try(rate, self._length()), tries)
 
         rate, _ = search(one, start, highest=self._highest, tolerance=tolerance, most=most)
@@ -157,7 +161,6 @@ class _Finder:
 
     def _try(self, rate: float, seconds: float) -> Stretch:
         stage, watcher = self._stage, self._watcher
-        watcher.say(f"offering {rate:,.0f} events/s for {seconds:.0f} s")
         stretch = stage.measure(rate, seconds, watcher.moment)
         if stretch.interrupted:
             raise KeyboardInterrupt

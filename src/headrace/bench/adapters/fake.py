@@ -32,8 +32,6 @@ _DEFAULTS: dict[str, str | float | int] = {
     "mute": 0,
 }
 _STEP_S = 0.02
-_CATCH_UP_S = 0.06
-"""So much time that it was kept from serving is made up for: its rate holds on a busy machine."""
 _CONSUMER = "fake"
 
 
@@ -76,10 +74,14 @@ class Adapter:
             self._thread.join()
 
     def _serve(self, stream: StreamInfo, at: list[int]) -> None:
-        """Take at most one step's worth of events at a time, and be busy with them so long."""
+        """Take at most one step's worth of events at a time, and be busy with them so long.
+
+        As long as events wait, time in which the machine kept it from serving is made up for, so
+        that its rate is what it was told whatever else runs.
+        """
         highest = [0] * stream.partitions
         busy_until = begun = time.time()
-        paused = self._set["pause_s"] <= 0
+        paused, behind = self._set["pause_s"] <= 0, False
         while not self._stop.is_set():
             most = max(int(self._set["service_rate"] * _STEP_S / stream.partitions), 1)
             served = 0
@@ -90,7 +92,9 @@ class Adapter:
                     at[partition] = upto
             self._driver.commit(stream.name, _CONSUMER, at)
             now = time.time()
-            busy_until = max(busy_until, now - _CATCH_UP_S) + served / self._set["service_rate"]
+            busy_until = busy_until if behind else max(busy_until, now)
+            busy_until += served / self._set["service_rate"]
+            behind = served >= most * stream.partitions
             if not paused and now - begun >= self._set["pause_at_s"]:
                 paused, busy_until = True, busy_until + self._set["pause_s"]
             if self._set["die_at_s"] and now - begun >= self._set["die_at_s"]:
@@ -138,7 +142,7 @@ class Adapter:
         ]
         for end in due:
             del self._counts[end], self._latest_us[end]
-        if not self._set["mute"]:
+        if rows and not self._set["mute"]:
             columns = zip(*rows, strict=True)
             arrays = [pa.array(list(c), f.type) for c, f in zip(columns, OUTPUTS, strict=True)]
             self._driver.put(pa.Table.from_arrays(arrays, schema=OUTPUTS))

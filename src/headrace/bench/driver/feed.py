@@ -79,30 +79,30 @@ class Feed:
 
     def _due(self, now_s: float) -> Iterator[Seconds]:
         """Event times of what is due, at most so many at a time."""
+        rate = self._rate  # another thread may set the next one meanwhile
         if now_s <= self._now_s:
             return
-        if self._rate <= 0:
+        if rate <= 0:
             self._now_s = self._next_s = now_s
             return
         if self._gap is not None:
-            yield from self._due_at_random(now_s)
+            yield from self._due_at_random(now_s, rate, self._gap)
             return
         while self._now_s < now_s:
-            step = min(now_s - self._now_s, _MOST / self._rate)
-            exact = step * self._rate + self._credit
+            step = min(now_s - self._now_s, _MOST / rate)
+            exact = step * rate + self._credit
             count = int(exact)
-            times: Seconds = self._now_s + (np.arange(1.0, count + 1) - self._credit) / self._rate
+            times: Seconds = self._now_s + (np.arange(1.0, count + 1) - self._credit) / rate
             self._credit = exact - count
             self._now_s += step
             if count:
                 yield times
 
-    def _due_at_random(self, now_s: float) -> Iterator[Seconds]:
-        assert self._gap is not None
-        scale = 1.0 / (self._rate * self._gap.mean)
+    def _due_at_random(self, now_s: float, rate: float, gap: Delay) -> Iterator[Seconds]:
+        scale = 1.0 / (rate * gap.mean)
         while self._next_s <= now_s:
-            guess = int((now_s - self._next_s) * self._rate) + 16
-            gaps = self._gap.draw(self._rng, min(guess, _MOST)) * scale
+            guess = int((now_s - self._next_s) * rate) + 16
+            gaps = gap.draw(self._rng, min(guess, _MOST)) * scale
             times = self._next_s + np.concatenate([[0.0], np.cumsum(gaps)])
             count = int(np.searchsorted(times[:-1], now_s, side="right"))
             self._next_s = float(times[count])

@@ -38,13 +38,17 @@ class Column:
     text: Callable[[Any], str]
 
 
+_DRIVER = ("settings", "driver")
+
+
 def _columns() -> tuple[Column, ...]:
     columns = [
         Column("events/s", "offered", ("rate",), whole),
         Column("events/s", "taken", ("summary", "taken_per_s"), whole),
+        Column("events/s", "over all queries", ("summary", "overall_per_s"), whole),
     ]
     latencies = (
-        ("event-time latency (s)", "event_time_latency_s", "avg p50 p90 p95 p99 max"),
+        ("event-time latency (s)", "event_time_latency_s", "avg min p50 p90 p95 p99 max"),
         ("processing-time (s)", "processing_time_latency_s", "p50 p99"),
         ("deployment (s)", "deployment_latency_s", "p50 p99"),
     )
@@ -52,9 +56,11 @@ def _columns() -> tuple[Column, ...]:
         columns += [Column(group, f, ("summary", name, f), seconds) for f in figures.split()]
     return (
         *columns,
+        Column("deployment (s)", "changes/s", ("summary", "queries_per_s"), hundredths),
         Column("system", "CPU cores, avg", ("summary", "cpu_cores", "avg"), hundredths),
         Column("system", "memory MB, max", ("summary", "memory_mb", "max"), whole),
         Column("driver", "made/s", ("driver", "made_per_s"), whole),
+        Column("driver", "one core makes/s", (*_DRIVER, "one_core_makes_per_s"), whole),
         Column("driver", "behind (s)", ("driver", "behind_s"), seconds),
     )
 

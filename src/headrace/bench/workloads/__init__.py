@@ -112,6 +112,16 @@ class Workload:
             makers.maker(stream.maker, stream.parameters)  # a file that cannot be read is told now
         return replace(self, streams=tuple(streams))
 
+    def with_delay(self, delay: str | None, lateness: str | None) -> Workload:
+        """The same workload with another delay on the way, or waiting longer for late events."""
+        if delay is not None:
+            read_delay(delay)  # refuses what is none
+        streams = [
+            replace(s, delay=delay or s.delay, lateness=lateness or s.lateness)
+            for s in self.streams
+        ]
+        return replace(self, streams=tuple(streams))
+
     def at_rate(self, rate: float) -> Workload:
         """The same workload, its makers told the rate where what they make depends on it."""
         streams = [
