@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,13 @@ def test_a_run_that_is_stopped_by_hand_keeps_what_was_measured(tmp_path: Path) -
     out = tmp_path / "run.json"
     command = [sys.executable, "-m", "headrace.cli", "bench", "run", "astream", "--sut", "fake"]
     options = ["--rate", "20000", "--queries", "1", "--seconds", "120", "--out", str(out)]
-    driver = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
+    driver = subprocess.Popen(
+        [*command, *options],
+        stdout=subprocess.PIPE,
+        text=True,
+        # In the background of a shell SIGINT is ignored, and children inherit that.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
     assert driver.stdout is not None
     for line in driver.stdout:
         if line.startswith("measuring"):

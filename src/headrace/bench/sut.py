@@ -11,6 +11,7 @@ import signal
 import sys
 from typing import Any
 
+import headrace as hr
 from headrace.bench.adapters import Adapter, find
 from headrace.bench.driver.protocol import Driver
 
@@ -47,11 +48,14 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver says when to stop
     os.nice(_NICE)
     driver = Driver(address)
-    adapter = find(name)(driver, options)
     try:
-        serve(adapter, driver)
-    finally:
-        adapter.stop()
+        adapter = find(name)(driver, options)
+        try:
+            serve(adapter, driver)
+        finally:
+            adapter.stop()
+    except hr.HeadraceError as error:
+        raise SystemExit(str(error)) from None  # in words: the driver passes them on
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The measurements of `make bench`, each a function that returns figures."""
+"""The measurements of `headrace bench core`, each a function that returns figures."""
 
 from __future__ import annotations
 
