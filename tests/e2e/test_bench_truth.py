@@ -120,21 +120,24 @@ def test_a_run_that_is_stopped_by_hand_keeps_what_was_measured(tmp_path: Path) -
     out = tmp_path / "run.json"
     command = [sys.executable, "-m", "headrace.cli", "bench", "run", "astream", "--sut", "fake"]
     options = ["--rate", "20000", "--queries", "1", "--seconds", "120", "--out", str(out)]
-    driver = subprocess.Popen(
+    with subprocess.Popen(
         [*command, *options],
         stdout=subprocess.PIPE,
         text=True,
         # In the background of a shell SIGINT is ignored, and children inherit that.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    )
-    assert driver.stdout is not None
-    for line in driver.stdout:
-        if line.startswith("measuring"):
-            break
-    with pytest.raises(subprocess.TimeoutExpired):
-        driver.wait(3)
-    driver.send_signal(signal.SIGINT)
-    rest, _ = driver.communicate(timeout=30)
+    ) as driver:
+        try:
+            assert driver.stdout is not None
+            for line in driver.stdout:
+                if line.startswith("measuring"):
+                    break
+            with pytest.raises(subprocess.TimeoutExpired):
+                driver.wait(3)
+            driver.send_signal(signal.SIGINT)
+            rest, _ = driver.communicate(timeout=30)
+        finally:
+            driver.kill()
     assert driver.returncode == 130
     assert "written to" in rest
     record = records.read(out)

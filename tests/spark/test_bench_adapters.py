@@ -45,6 +45,12 @@ def counted(outputs: list[tuple[float, pa.Table]]) -> dict[tuple[str, int], int]
     return found
 
 
+def after_the_first(found: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    """Without the seconds in which the stream began."""
+    first = min((end for _, end in found), default=0)
+    return {key: n for key, n in found.items() if key[1] > first + 1}
+
+
 @pytest.mark.parametrize("sut", ["headrace", "plain-spark"])
 def test_every_event_is_counted_once_in_its_window(sut: str, tmp_path: Path) -> None:
     path = tmp_path / "counts.toml"
@@ -53,13 +59,15 @@ def test_every_event_is_counted_once_in_its_window(sut: str, tmp_path: Path) -> 
     with Stage(setup) as stage:
         stage.await_ready()
         stage.settle(RATE)
-        stretch = stage.measure(RATE, 6.0)
-        found = counted(stage.server.outputs())
-        assert min(stage.load.taken().values()) > 6 * RATE, "the driver knows who took how much"
-    assert not stretch.failure
-    assert {query for query, _ in found} == {"q0", "q1"}
-    first = min(end for _, end in found)
-    whole = {key: n for key, n in found.items() if key[1] > first + 1}
+        whole: dict[tuple[str, int], int] = {}
+        for _ in range(30):
+            stretch = stage.measure(RATE, 2.0)
+            assert not stretch.failure
+            whole = after_the_first(counted(stage.server.outputs()))
+            if min(sum(1 for query, _ in whole if query == q) for q in ("q0", "q1")) >= 4:
+                break
+        assert min(stage.load.taken().values()) > 4 * RATE, "the driver knows who took how much"
+    assert {query for query, _ in whole} == {"q0", "q1"}
     assert len(whole) >= 8
     assert all(abs(n - RATE) <= 2 for n in whole.values()), whole
 

@@ -67,6 +67,8 @@ class Adapter:
         )
         self._spools: dict[str, Spool] = {}
         self._running: dict[str, StreamingQuery] = {}
+        self._failure: hr.HeadraceError | None = None
+        self._stopping = False
 
     def start(self, task: Task) -> dict[str, Any]:
         for info in task.streams:
@@ -109,12 +111,14 @@ class Adapter:
     def check(self) -> None:
         for spool in self._spools.values():
             spool.check()
+        if self._failure is not None:
+            raise self._failure
         for name, query in list(self._running.items()):
-            failure = query.exception()
-            if failure is not None:
-                raise hr.HeadraceError(f"query {name!r} failed: {failure}")
+            if not query.isActive:
+                raise hr.HeadraceError(f"query {name!r} failed: {query.exception()}")
 
     def stop(self) -> None:
+        self._stopping = True
         for query in self._running.values():
             query.stop()
         for spool in self._spools.values():
@@ -134,7 +138,7 @@ class Adapter:
         writer = (
             self._spark.sql(text)
             .writeStream.queryName(name)
-            .foreachBatch(lambda frame, _: self._tell(name, frame))
+            .foreachBatch(lambda frame, _: self._told(name, frame))
             .outputMode("append")
             .option("checkpointLocation", str(self._checkpoint(name)))
             .trigger(processingTime="0 seconds")
@@ -152,6 +156,15 @@ class Adapter:
             str(spool.folder)
         )
         frame.withWatermark(info.event_time, info.lateness).createOrReplaceTempView(info.name)
+
+    def _told(self, name: str, frame: DataFrame) -> None:
+        """Tell a batch; Spark loses the words of a long error on its way through the JVM."""
+        try:
+            self._tell(name, frame)
+        except Exception as error:
+            if self._failure is None and not self._stopping:
+                self._failure = hr.HeadraceError(f"query {name!r}: {error!r}")
+            raise
 
     def _tell(self, name: str, frame: DataFrame) -> None:
         total = sf.lit(0.0)
