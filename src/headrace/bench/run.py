@@ -128,7 +128,10 @@ class _Finder:
         return rate
 
     def confirm(self, rate: float, seconds: float, tolerance: float, record: Record) -> float:
-        """Measure at the rate found, or a little below where it is not held again, and at 90 %."""
+        """Measure at the rate found, or a little below where it is not held again, and at 90 %.
+
+        A rate that is not held again even then is not published: 0.
+        """
         last = record["searches"][-1]
         for _ in range(_CONFIRMATIONS):
             stretch = self._try(rate, max(seconds, self._length()))
@@ -136,6 +139,9 @@ class _Finder:
             if self._tried(rate, stretch, last["tries"]).verdict.sustained:
                 break
             rate *= 1 - tolerance
+        else:
+            last["rate"] = 0.0
+            return 0.0
         last["rate"] = rate
         record["at_90"] = self._record(record, self._try(0.9 * rate, max(seconds, self._length())))
         return rate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -210,6 +211,8 @@ class Stage:
         if kind is not None:
             self.process.kill()
         self.close()
+        if kind is None:  # otherwise its log may be wanted
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     # -- measuring ----------------------------------------------------------------------------
 
@@ -240,7 +243,7 @@ class Stage:
         while (at := time.time() - stretch.start_s) < stretch.seconds:
             self.process.check()
             if self.load.failure is not None:
-                raise self.load.failure
+                raise SystemFailed(f"the driver itself failed: {self.load.failure!r}")
             if profile.profile:
                 self.load.set_rate(rate * profile.rate_share(at / stretch.seconds))
             if self._plan is not None:

@@ -91,6 +91,8 @@ def _ingested(stretch: Stretch, names: Any, times_us: npt.NDArray[np.int64]) -> 
 def verdict_of(stretch: Stretch) -> Verdict:
     """Whether the rate was held."""
     samples = [Sample(m.at_s, m.queued, m.latency_s) for m in stretch.moments]
+    if stretch.late_s > LATE_S:
+        return Verdict(False, "the driver itself fell behind", 0.0, 0.0)
     if stretch.full:
         return Verdict(False, stretch.full, 0.0, 0.0)
     if stretch.gave_up:
