@@ -26,6 +26,8 @@ _BATCHES = 10
 """A rate is judged over at least so many batches of the system under test."""
 _CONFIRMATIONS = 4
 _WARM_UPS = 3
+_GROWTH, _GROWTH_AGAIN = 2.0, 1.2
+"""How far a search goes at once while rates are held; a repeat knows about where to look."""
 CONFIDENCE = 0.95
 
 Record = dict[str, Any]
@@ -85,7 +87,8 @@ def sustain(
                 record["settings"]["sut"] = stage.server.settings
                 finder = _Finder(stage, seconds, watcher, _SHARE_OF_SPEED * made, longest_s)
                 finder.warm_up(start)
-                rate = finder.find(start, tolerance, most, record)
+                growth = _GROWTH_AGAIN if any(found) else _GROWTH
+                rate = finder.find(start, tolerance, most, growth, record)
                 if rate and number == repeats - 1:
                     rate = finder.confirm(rate, at_seconds or seconds, tolerance, record)
                 found.append(rate)
@@ -114,7 +117,9 @@ class _Finder:
             if verdict_of(self._try(start / 2, self._length())).sustained:
                 return
 
-    def find(self, start: float, tolerance: float, most: int, record: Record) -> float:
+    def find(
+        self, start: float, tolerance: float, most: int, growth: float, record: Record
+    ) -> float:
         """Search, noting every try in the record."""
         tries: list[Record] = []
         record["searches"].append({"rate": None, "tries": tries})
@@ -123,7 +128,9 @@ class _Finder:
             self._watcher.say(f"offering {rate:,.0f} events/s for {self._length():.0f} s")
             return self._tried(rate, self._try(rate, self._length()), tries)
 
-        rate, _ = search(one, start, highest=self._highest, tolerance=tolerance, most=most)
+        rate, _ = search(
+            one, start, highest=self._highest, tolerance=tolerance, most=most, growth=growth
+        )
         record["searches"][-1]["rate"] = rate
         return rate
 

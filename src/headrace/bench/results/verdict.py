@@ -110,10 +110,12 @@ def search(
     highest: float = math.inf,
     tolerance: float = 0.05,
     most: int = 12,
+    growth: float = 2.0,
 ) -> tuple[float, list[Tried]]:
     """The highest sustained rate within `tolerance`, and every run on the way.
 
-    Twice the rate as long as it is held, then half-way between what was held and what was not.
+    `growth` times the rate as long as it is held, then half-way between what was held and what was
+    not.
     What a system took from the queue when it could not hold a rate bounds what it can hold, so
     after a failure the next try is just above that where it lies below the half-way mark.
     """
@@ -127,7 +129,7 @@ def search(
         if (held and rate >= highest) or (low and high - low <= tolerance * low):
             break
         if math.isinf(high):
-            rate = min(2 * rate, highest)
+            rate = min(growth * rate, highest)
             continue
         middle = (low + high) / 2 if low else high / 2
         hint = tried.processed * (1 + tolerance / 2)
