@@ -19,6 +19,7 @@ from headrace.bench import workloads
 from headrace.bench.driver.feed import TICK_S
 from headrace.bench.driver.load import speed
 from headrace.bench.driver.stage import Setup
+from headrace.bench.effort import Effort
 from headrace.bench.results import records
 from headrace.bench.run import Watcher, run, sustain
 
@@ -33,7 +34,7 @@ def fake(**options: object) -> Setup:
 
 
 def test_the_highest_rate_a_system_holds_is_found_within_five_percent() -> None:
-    record = sustain(fake(service_rate=50_000), 35_000.0, 5.0, Watcher(), tolerance=0.03)
+    record = sustain(fake(service_rate=50_000), 35_000.0, Effort(5.0, tolerance=0.03), Watcher())
     assert record["end"] == "complete", record["reason"]
     assert record["sustainable_rate"]["mean"] == pytest.approx(50_000, rel=0.05)
     assert record["at_100"]["verdict"]["sustained"]

@@ -40,6 +40,7 @@ def test_numbers_of_queries_and_rates_go_together(tmp_path: Path) -> None:
         ("[[walk]]\n", "walk is no measurement"),
         ('[[run]]\nworkload = "ysb"\nspeed = 3\n', "no field 'speed'"),
         ('[[run]]\nworkload = "ysb"\nqueries = 1\nrate = 10\n', "missing"),
+        ('[[run]]\nworkload = "ysb"\nqueries = 1\nrate = 10\nseconds = 1\n', "lacks its 'sut'"),
         (
             '[[run]]\nworkload = "ysb"\nsut = "fake"\nseconds = 1\nqueries = [1]\nrate = [1, 2]',
             "as many",
@@ -73,6 +74,13 @@ def test_the_tables_hold_what_the_records_hold() -> None:
 def test_a_number_of_queries_that_only_one_side_ran_has_a_dash() -> None:
     text = tables([sustain_record(sut="headrace", queries=1000)])
     assert text.splitlines()[-1].endswith("| – | – |")
+
+
+def test_a_search_without_a_run_at_90_percent_says_what_its_latency_belongs_to() -> None:
+    ours = sustain_record(sut="headrace", queries=1000, at_90=None)
+    latency = ours["at_100"]["summary"]["event_time_latency_s"]
+    told = f"{latency['p50']:.2f} s, {latency['p99']:.2f} s at 100 %"
+    assert told in tables([ours]).splitlines()[-1]
 
 
 def test_only_what_is_between_the_marks_is_replaced(tmp_path: Path) -> None:

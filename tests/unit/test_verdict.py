@@ -79,6 +79,15 @@ def test_the_search_finds_what_a_system_holds(holds: float) -> None:
     assert len(tries) <= 8
 
 
+def test_small_steps_find_a_rate_that_is_nearly_known_without_offering_twice_as_much() -> None:
+    def tried(rate: float) -> Tried:
+        return Tried(rate, Verdict(rate <= 50_000.0, "", 0.0, 0.0), min(rate, 50_000.0))
+
+    found, tries = search(tried, 49_000.0, growth=1.2)
+    assert 47_500.0 <= found <= 50_000.0
+    assert max(t.rate for t in tries) < 60_000.0
+
+
 def test_a_system_that_holds_nothing_is_given_up() -> None:
     found, tries = search(
         lambda rate: Tried(rate, Verdict(False, "stuck", 0.0, 0.0), 0.0), 1_000_000.0, most=6

@@ -14,6 +14,7 @@ import headrace as hr
 from headrace.bench import suites, workloads
 from headrace.bench.core.command import core
 from headrace.bench.driver.stage import Setup
+from headrace.bench.effort import Effort
 from headrace.bench.results import records
 from headrace.bench.run import Record, run, sustain
 from headrace.bench.screen import clear_errors, console, show, told
@@ -97,6 +98,10 @@ def sustain_command(
     longest: Annotated[float, typer.Option(help="A try of a slow system lasts at most so long")] = (
         180.0
     ),
+    most: Annotated[int, typer.Option(min=1, help="Tries of one search at most")] = 12,
+    confirm: Annotated[
+        bool, typer.Option(help="Measure the rate found once more, and 90 % of it")
+    ] = True,
     seed: _Seed = 7,
     partitions: _Partitions = 2,
     options: _Set = None,
@@ -113,12 +118,8 @@ def sustain_command(
         record = sustain(
             setup,
             setup.workload.rate if start is None else start,
-            seconds,
+            Effort(seconds, longest, tolerance, most, repeats, at_seconds, confirm),
             watcher,
-            repeats=repeats,
-            tolerance=tolerance,
-            at_seconds=at_seconds,
-            longest_s=longest,
         )
     _finish(record, out)
 
@@ -189,18 +190,8 @@ def _measured(m: suites.Measurement) -> Record:
     setup = _setup(m.workload, m.sut, "auto", m.queries, 7, 2, None, 300.0)
     with told() as watcher:
         if m.kind == "run":
-            return run(setup, m.rate, m.seconds, watcher)
-        return sustain(
-            setup,
-            m.rate,
-            m.seconds,
-            watcher,
-            repeats=m.repeats,
-            tolerance=m.tolerance,
-            at_seconds=m.at_seconds,
-            longest_s=m.longest_s,
-            most=m.most,
-        )
+            return run(setup, m.rate, m.effort.seconds, watcher)
+        return sustain(setup, m.rate, m.effort, watcher)
 
 
 app.command("core")(core)

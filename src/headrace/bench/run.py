@@ -16,6 +16,7 @@ from headrace.bench.adapters import check
 from headrace.bench.driver.load import speed
 from headrace.bench.driver.process import SystemFailed
 from headrace.bench.driver.stage import Moment, Setup, Stage, Stretch, driver_settings
+from headrace.bench.effort import Effort
 from headrace.bench.results.provenance import commit, machine
 from headrace.bench.results.summary import processed, record_of, verdict_of
 from headrace.bench.results.verdict import Tried, search
@@ -58,39 +59,24 @@ def run(setup: Setup, rate: float, seconds: float, watcher: Watcher) -> Record:
     return record
 
 
-def sustain(
-    setup: Setup,
-    start: float,
-    seconds: float,
-    watcher: Watcher,
-    *,
-    repeats: int = 1,
-    tolerance: float = 0.05,
-    at_seconds: float | None = None,
-    longest_s: float = 180.0,
-    most: int = 12,
-) -> Record:
-    """The highest rate that is held, and the latencies at it and at 90 % of it.
-
-    A try lasts `seconds`, or ten batches of the system where these take longer, but not more than
-    `longest_s`; after `most` tries the best so far stands.
-    """
+def sustain(setup: Setup, start: float, effort: Effort, watcher: Watcher) -> Record:
+    """The highest rate that is held, and the latencies at it and at 90 % of it."""
     setup = replace(setup, workload=setup.workload.at_rate(start))
     made = check_rate(setup, start)
     record = _begin(setup, "sustain", made)
     record |= {"searches": [], "at_100": None, "at_90": None, "sustainable_rate": None}
     found: list[float] = []
     with _recorded(record):
-        for number in range(repeats):
+        for number in range(effort.repeats):
             with Stage(setup) as stage:
                 _ready(stage, watcher)
                 record["settings"]["sut"] = stage.server.settings
-                finder = _Finder(stage, seconds, watcher, _SHARE_OF_SPEED * made, longest_s)
+                finder = _Finder(stage, effort, watcher, _SHARE_OF_SPEED * made)
                 finder.warm_up(start)
                 growth = _GROWTH_AGAIN if any(found) else _GROWTH
-                rate = finder.find(start, tolerance, most, growth, record)
-                if rate and number == repeats - 1:
-                    rate = finder.confirm(rate, at_seconds or seconds, tolerance, record)
+                rate = finder.find(start, growth, record)
+                if rate and effort.confirm and number == effort.repeats - 1:
+                    rate = finder.confirm(rate, record)
                 found.append(rate)
                 record["sustainable_rate"] = interval(found)
             start = rate or start / 4
@@ -100,14 +86,11 @@ def sustain(
 class _Finder:
     """Searches on a system that keeps running; between tries it is relieved of what waits."""
 
-    def __init__(
-        self, stage: Stage, seconds: float, watcher: Watcher, highest: float, longest_s: float
-    ) -> None:
+    def __init__(self, stage: Stage, effort: Effort, watcher: Watcher, highest: float) -> None:
         self._stage = stage
-        self._seconds = seconds
+        self._effort = effort
         self._watcher = watcher
         self._highest = highest
-        self._longest_s = longest_s
 
     def warm_up(self, start: float) -> None:
         """Let the system's code be compiled and its caches fill, below the rate to come."""
@@ -117,35 +100,46 @@ class _Finder:
             if verdict_of(self._try(start / 2, self._length())).sustained:
                 return
 
-    def find(
-        self, start: float, tolerance: float, most: int, growth: float, record: Record
-    ) -> float:
-        """Search, noting every try in the record."""
+    def find(self, start: float, growth: float, record: Record) -> float:
+        """Search, noting every try in the record, and the best one as a run at the rate found."""
         tries: list[Record] = []
+        best = 0.0
         record["searches"].append({"rate": None, "tries": tries})
 
         def one(rate: float) -> Tried:
+            nonlocal best
             self._watcher.say(f"offering {rate:,.0f} events/s for {self._length():.0f} s")
-            return self._tried(rate, self._try(rate, self._length()), tries)
+            stretch = self._try(rate, self._length())
+            tried = self._tried(rate, stretch, tries)
+            if tried.verdict.sustained and rate > best:
+                best = rate
+                record["at_100"] = self._record(record, stretch)
+            return tried
 
         rate, _ = search(
-            one, start, highest=self._highest, tolerance=tolerance, most=most, growth=growth
+            one,
+            start,
+            highest=self._highest,
+            tolerance=self._effort.tolerance,
+            most=self._effort.most,
+            growth=growth,
         )
         record["searches"][-1]["rate"] = rate
         return rate
 
-    def confirm(self, rate: float, seconds: float, tolerance: float, record: Record) -> float:
+    def confirm(self, rate: float, record: Record) -> float:
         """Measure at the rate found, or a little below where it is not held again, and at 90 %.
 
         A rate that is not held again even then is not published: 0.
         """
         last = record["searches"][-1]
+        seconds = self._effort.at_seconds or self._effort.seconds
         for _ in range(_CONFIRMATIONS):
             stretch = self._try(rate, max(seconds, self._length()))
             record["at_100"] = self._record(record, stretch)
             if self._tried(rate, stretch, last["tries"]).verdict.sustained:
                 break
-            rate *= 1 - tolerance
+            rate *= 1 - self._effort.tolerance
         else:
             last["rate"] = 0.0
             return 0.0
@@ -187,7 +181,8 @@ class _Finder:
     def _length(self) -> float:
         """Long enough to see several batches of this system."""
         wanted = _BATCHES * self._stage.load.batch_s()
-        return min(max(self._seconds, wanted), max(self._longest_s, self._seconds))
+        shortest = self._effort.seconds
+        return min(max(shortest, wanted), max(shortest, self._effort.longest_s))
 
 
 def check_rate(setup: Setup, rate: float) -> float:

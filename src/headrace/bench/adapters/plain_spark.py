@@ -55,6 +55,9 @@ class Adapter:
                 "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
                 # There is always data: a batch that only moves the watermark would be one more.
                 "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+                # With many queries more generated classes are in use at once than the default of
+                # 100: thrown out, they would be compiled again in every batch.
+                "spark.sql.codegen.cache.maxEntries": "10000",
                 # Listing more than 32 files would be a job of its own in every batch.
                 "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
             },
@@ -87,6 +90,7 @@ class Adapter:
             "source": "parquet files in memory, written once, read by every query's own scan",
             "trigger": "as soon as the last batch is done",
             "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+            "spark.sql.codegen.cache.maxEntries": "10000",
             "sink": "foreachBatch: three columns collected in the batch's own job",
         }
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import headrace as hr
+from headrace.bench.effort import Effort
 
 _SHIPPED = Path(__file__).parent
 Kind = Literal["sustain", "run"]
@@ -25,12 +26,8 @@ class Measurement:
     queries: int
     rate: float
     """Offered, or where a search begins."""
-    seconds: float
-    at_seconds: float | None = None
-    longest_s: float = 180.0
-    tolerance: float = 0.05
-    most: int = 12
-    repeats: int = 1
+    effort: Effort
+    """A run has only its length of it."""
 
     @property
     def name(self) -> str:
@@ -38,7 +35,8 @@ class Measurement:
         return f"{self.workload}-{Path(self.sut).stem}-{self.queries}"
 
 
-_FIELDS = [f.name for f in fields(Measurement) if f.name != "kind"]
+_EFFORT = [f.name for f in fields(Effort)]
+_FIELDS = [f.name for f in fields(Measurement) if f.name not in ("kind", "effort")] + _EFFORT
 
 
 def names() -> list[str]:
@@ -81,9 +79,12 @@ def _measurements(kind: Kind, entry: Mapping[str, Any], where: str) -> Iterator[
     if len(rates) != len(counts):
         raise hr.HeadraceError(f"{where}: [[{kind}]] needs as many rates as numbers of queries")
     try:
-        first = Measurement(kind, **{**entry, "queries": 0, "rate": 0.0})
+        effort = Effort(**{k: v for k, v in entry.items() if k in _EFFORT})
         for count, rate in zip(counts, rates, strict=True):
-            yield replace(first, queries=int(count), rate=float(rate))
+            workload, sut = entry["workload"], entry["sut"]
+            yield Measurement(kind, workload, sut, int(count), float(rate), effort)
+    except KeyError as error:
+        raise hr.HeadraceError(f"{where}: [[{kind}]] lacks its {error}") from error
     except (TypeError, ValueError) as error:
         raise hr.HeadraceError(f"{where}: [[{kind}]]: {error}") from error
 
