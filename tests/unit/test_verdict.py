@@ -79,11 +79,25 @@ def test_the_search_finds_what_a_system_holds(holds: float) -> None:
     assert len(tries) <= 8
 
 
+def test_a_failure_that_was_none_does_not_bound_what_is_found() -> None:
+    rates: list[float] = []
+
+    def tried(rate: float) -> Tried:
+        held = rate <= 50_000.0 and bool(rates)  # the first try meets a system that is not warm
+        rates.append(rate)
+        return Tried(rate, Verdict(held, "", 0.0, 0.0), min(rate, 50_000.0))
+
+    found, tries = search(tried, 32_000.0)
+    assert 47_500.0 <= found <= 50_000.0
+    assert rates.count(32_000.0) == 2
+    assert len(tries) <= 12
+
+
 def test_small_steps_find_a_rate_that_is_nearly_known_without_offering_twice_as_much() -> None:
     def tried(rate: float) -> Tried:
         return Tried(rate, Verdict(rate <= 50_000.0, "", 0.0, 0.0), min(rate, 50_000.0))
 
-    found, tries = search(tried, 49_000.0, growth=1.2)
+    found, tries = search(tried, 49_000.0, step=1.2)
     assert 47_500.0 <= found <= 50_000.0
     assert max(t.rate for t in tries) < 60_000.0
 

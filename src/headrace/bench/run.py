@@ -19,7 +19,7 @@ from headrace.bench.driver.stage import Moment, Setup, Stage, Stretch, driver_se
 from headrace.bench.effort import Effort
 from headrace.bench.results.provenance import commit, machine
 from headrace.bench.results.summary import processed, record_of, verdict_of
-from headrace.bench.results.verdict import Tried, search
+from headrace.bench.results.verdict import SMALL_STEP, STEP, Tried, search
 
 _SHARE_OF_SPEED = 0.8
 """A driver asked for more than this share of what one core can make would fall behind."""
@@ -27,8 +27,6 @@ _BATCHES = 10
 """A rate is judged over at least so many batches of the system under test."""
 _CONFIRMATIONS = 4
 _WARM_UPS = 3
-_GROWTH, _GROWTH_AGAIN = 2.0, 1.2
-"""How far a search goes at once while rates are held; a repeat knows about where to look."""
 CONFIDENCE = 0.95
 
 Record = dict[str, Any]
@@ -73,8 +71,7 @@ def sustain(setup: Setup, start: float, effort: Effort, watcher: Watcher) -> Rec
                 record["settings"]["sut"] = stage.server.settings
                 finder = _Finder(stage, effort, watcher, _SHARE_OF_SPEED * made)
                 finder.warm_up(start)
-                growth = _GROWTH_AGAIN if any(found) else _GROWTH
-                rate = finder.find(start, growth, record)
+                rate = finder.find(start, SMALL_STEP if any(found) else STEP, record)
                 if rate and effort.confirm and number == effort.repeats - 1:
                     rate = finder.confirm(rate, record)
                 found.append(rate)
@@ -100,7 +97,7 @@ class _Finder:
             if verdict_of(self._try(start / 2, self._length())).sustained:
                 return
 
-    def find(self, start: float, growth: float, record: Record) -> float:
+    def find(self, start: float, step: float, record: Record) -> float:
         """Search, noting every try in the record, and the best one as a run at the rate found."""
         tries: list[Record] = []
         best = 0.0
@@ -122,7 +119,7 @@ class _Finder:
             highest=self._highest,
             tolerance=self._effort.tolerance,
             most=self._effort.most,
-            growth=growth,
+            step=step,
         )
         record["searches"][-1]["rate"] = rate
         return rate

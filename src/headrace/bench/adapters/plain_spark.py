@@ -1,12 +1,13 @@
 """The baseline: every query as a Structured Streaming query of its own.
 
 Tuned as far as it goes on one machine: as many shuffle partitions as cores, the in-memory state
-store (faster than RocksDB at this size), adaptive execution off. Jobs are run in the order they
-came: with a FAIR pool per query (``scheduler=FAIR``) and more pools than cores, Spark prefers the
-pool whose name sorts first, and the last ones get nothing as long as there is data. Tuples are
-read in the JVM, from parquet files in memory; only the columns that a query needs. Of what it
-gives, three columns are collected, in the job of the batch: a third stage that sums them up on the
-executors, or a sink with an observed aggregate, takes at least as long.
+store (faster than RocksDB at this size), adaptive execution off, room for the generated classes of
+all queries (`local_spark`). Jobs are run in the order they came: with a FAIR pool per query
+(``scheduler=FAIR``) and more pools than cores, Spark prefers the pool whose name sorts first, and
+the last ones get nothing as long as there is data. Tuples are read in the JVM, from parquet files
+in memory; only the columns that a query needs. Of what it gives, three columns are collected, in
+the job of the batch: a third stage that sums them up on the executors, or a sink with an observed
+aggregate, takes at least as long.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _DEFAULTS: dict[str, str | float | int] = {
     "driver_memory": "6g",
     "scheduler": "FIFO",
 }
+_CLASSES = "spark.sql.codegen.cache.maxEntries"
 
 
 class Adapter:
@@ -55,9 +57,6 @@ class Adapter:
                 "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
                 # There is always data: a batch that only moves the watermark would be one more.
                 "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-                # With many queries more generated classes are in use at once than the default of
-                # 100: thrown out, they would be compiled again in every batch.
-                "spark.sql.codegen.cache.maxEntries": "10000",
                 # Listing more than 32 files would be a job of its own in every batch.
                 "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
             },
@@ -90,7 +89,7 @@ class Adapter:
             "source": "parquet files in memory, written once, read by every query's own scan",
             "trigger": "as soon as the last batch is done",
             "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-            "spark.sql.codegen.cache.maxEntries": "10000",
+            _CLASSES: conf.get(_CLASSES),
             "sink": "foreachBatch: three columns collected in the batch's own job",
         }
 

@@ -36,7 +36,7 @@ def core(
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(LINES)}", param_hint="only")
     workload = Workload()
     scratch = Path(tempfile.mkdtemp(prefix="headrace-bench-"))
-    spark = hr.local_spark(cores, **{"spark.scheduler.mode": "FAIR", "spark.driver.memory": "6g"})
+    spark = hr.local_spark(cores, **{"spark.driver.memory": "6g"})
     bench = Bench(spark, scratch, workload, console.print)
     figures: list[Figure] = []
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,40 +15,33 @@ from headrace.bench.makers.settings import setting
 
 
 @dataclass(frozen=True)
-class Purchases:
+class _AsSource:
+    """Columns as a source of Headrace makes them."""
+
+    kind: ClassVar[type[hr.sources.Purchases] | type[hr.sources.Ads]]
+    users: int = setting(10_000, 1)
+
+    @cached_property
+    def _source(self) -> hr.sources.Purchases | hr.sources.Ads:
+        return self.kind(rate=None, users=self.users)
+
+    def columns(
+        self,
+        rng: np.random.Generator,
+        number: npt.NDArray[np.int64],
+        at_s: npt.NDArray[np.float64],
+    ) -> dict[str, pa.Array]:
+        """Columns of the tuples with these numbers."""
+        return self._source.fields(rng, number, len(number))
+
+
+class Purchases(_AsSource):
     """`user_id`, `gem_pack`, `price`: small packs are bought most."""
 
-    users: int = setting(10_000, 1)
-
-    @cached_property
-    def _source(self) -> hr.sources.Purchases:
-        return hr.sources.Purchases(rate=None, users=self.users)
-
-    def columns(
-        self,
-        rng: np.random.Generator,
-        number: npt.NDArray[np.int64],
-        at_s: npt.NDArray[np.float64],
-    ) -> dict[str, pa.Array]:
-        """As the source of the same name makes them."""
-        return self._source.fields(rng, number, len(number))
+    kind = hr.sources.Purchases
 
 
-@dataclass(frozen=True)
-class Ads:
+class Ads(_AsSource):
     """`user_id`, `gem_pack`: what users are asked to buy."""
 
-    users: int = setting(10_000, 1)
-
-    @cached_property
-    def _source(self) -> hr.sources.Ads:
-        return hr.sources.Ads(rate=None, users=self.users)
-
-    def columns(
-        self,
-        rng: np.random.Generator,
-        number: npt.NDArray[np.int64],
-        at_s: npt.NDArray[np.float64],
-    ) -> dict[str, pa.Array]:
-        """As the source of the same name makes them."""
-        return self._source.fields(rng, number, len(number))
+    kind = hr.sources.Ads

@@ -28,6 +28,9 @@ _LATENCY_S = 0.25
 _LATENCY_SHARE = 0.2
 """Latency may rise by less than this share of itself: batches are not all of one length."""
 
+STEP, SMALL_STEP = 2.0, 1.2
+"""How far a search goes at once while rates are held; small where it is about known which are."""
+
 Numbers = npt.NDArray[np.float64]
 
 
@@ -110,14 +113,16 @@ def search(
     highest: float = math.inf,
     tolerance: float = 0.05,
     most: int = 12,
-    growth: float = 2.0,
+    step: float = STEP,
 ) -> tuple[float, list[Tried]]:
     """The highest sustained rate within `tolerance`, and every run on the way.
 
-    `growth` times the rate as long as it is held, then half-way between what was held and what was
+    `step` times the rate as long as it is held, then half-way between what was held and what was
     not.
     What a system took from the queue when it could not hold a rate bounds what it can hold, so
-    after a failure the next try is just above that where it lies below the half-way mark.
+    after a failure the next try is just above that where it lies below the half-way mark. A failure
+    that is followed only by rates that are held is tried again before it is believed: something
+    else may have kept the machine busy, or the system was not warm.
     """
     tries: list[Tried] = []
     low, high, rate = 0.0, math.inf, min(start, highest)
@@ -125,13 +130,24 @@ def search(
         tried = run(rate)
         tries.append(tried)
         held = tried.verdict.sustained
+        if held and rate == high:
+            high, step = math.inf, SMALL_STEP
         low, high = (rate, high) if held else (low, rate)
-        if (held and rate >= highest) or (low and high - low <= tolerance * low):
+        if held and rate >= highest:
             break
-        if math.isinf(high):
-            rate = min(growth * rate, highest)
-            continue
-        middle = (low + high) / 2 if low else high / 2
-        hint = tried.processed * (1 + tolerance / 2)
-        rate = hint if not held and low < hint < max(middle, 0.8 * high) else middle
+        if low and high - low <= tolerance * low:
+            if not _doubtful(tries):
+                break
+            rate = high
+        elif math.isinf(high):
+            rate = min(step * rate, highest)
+        else:
+            middle = (low + high) / 2 if low else high / 2
+            hint = tried.processed * (1 + tolerance / 2)
+            rate = hint if not held and low < hint < max(middle, 0.8 * high) else middle
     return low, tries
+
+
+def _doubtful(tries: Sequence[Tried]) -> bool:
+    """Whether more than one rate was held since one failed."""
+    return [t.verdict.sustained for t in tries[-2:]] == [True, True]
