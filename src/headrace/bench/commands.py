@@ -118,7 +118,15 @@ def sustain_command(
         record = sustain(
             setup,
             setup.workload.rate if start is None else start,
-            Effort(seconds, longest, tolerance, most, repeats, at_seconds, confirm),
+            Effort(
+                seconds,
+                longest_s=longest,
+                tolerance=tolerance,
+                most=most,
+                repeats=repeats,
+                at_seconds=at_seconds,
+                confirm=confirm,
+            ),
             watcher,
         )
     _finish(record, out)

@@ -19,6 +19,8 @@ class Effort:
     """After so many tries the best so far stands."""
     repeats: int = 1
     """Searches, each with a fresh system."""
+    warm_ups: int = 3
+    """Tries at half the rate before the first, as long as they are not held."""
     at_seconds: float | None = None
     """The rate found is measured for so long, and 90 % of it."""
     confirm: bool = True

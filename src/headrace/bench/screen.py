@@ -85,7 +85,8 @@ def _figures(record: Record) -> Iterator[tuple[str, str]]:
     if record["kind"] == "sustain":
         if found is not None:
             spread = f" ({found['low']:,.0f} … {found['high']:,.0f})" if found["low"] else ""
-            yield "sustainable", f"{found['mean']:,.0f} events/s{spread}"
+            least = "at least " if records.at_drivers_limit(record) else ""
+            yield "sustainable", f"{least}{found['mean']:,.0f} events/s{spread}"
         for key, share in (("at_100", "100 %"), ("at_90", "90 %")):
             if record[key] is not None:
                 for name, text in _figures(record[key]):

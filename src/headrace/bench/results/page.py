@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import headrace as hr
 from headrace.bench.results import plots, tables
-from headrace.bench.results.records import Record, label, read, runs
+from headrace.bench.results.records import NOTHING, Record, label, read, runs
 
 PAGE = "report.html"
 _DPI = 200
@@ -121,7 +121,7 @@ def _origin(records: Sequence[Record]) -> str:
     commits = list(dict.fromkeys(str(r.get("commit") or "unknown") for r in records))
     machines = list(dict.fromkeys(machine(r) for r in records))
     facts = {
-        "measured": when or tables.NOTHING,
+        "measured": when or NOTHING,
         "commit": ", ".join(commits),
         "machine": "; ".join(machines),
         "records": str(len(records)),
@@ -170,7 +170,7 @@ def _settings(number: int, record: Record, name: str) -> str:
 
 def _plain(found: Any) -> str:
     if found is None:
-        return tables.NOTHING
+        return NOTHING
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import headrace as hr
-from headrace.bench.results.records import Record, value
+from headrace.bench.results.records import NOTHING, Record, at_drivers_limit, value
 
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 _BASELINE = "plain-spark"
@@ -50,11 +50,13 @@ def _sustained(searches: Mapping[tuple[int, str], Record]) -> Iterator[str]:
 
 def _cells(record: Record | None) -> tuple[str, str]:
     if record is None:
-        return "–", "–"
+        return NOTHING, NOTHING
     found = record["sustainable_rate"]
     spread = f" ({big(found['low'])} … {big(found['high'])})" if found.get("low") else ""
-    held = f"{big(found['mean'])} events/s{spread}" if found["mean"] else "nothing that was tried"
-    return held, _latency(record)
+    if not found["mean"]:
+        return "nothing that was tried", NOTHING
+    least = "at least " if at_drivers_limit(record) else ""
+    return f"{least}{big(found['mean'])} events/s{spread}", _latency(record)
 
 
 def _latency(record: Record) -> str:
@@ -69,7 +71,7 @@ def _changing(records: Sequence[Record]) -> Iterator[str]:
     for record in records:
         summary = record["summary"]
         scenario = value(record, "settings", "workload", "title") or record["workload"]
-        per_second = f"{summary['queries_per_s']:,.1f}" if summary["queries_per_s"] else "–"
+        per_second = f"{summary['queries_per_s']:,.1f}" if summary["queries_per_s"] else NOTHING
         yield (
             f"| {scenario} | {big(record['rate'])} events/s | {seconds(summary[_DEPLOYED])} "
             f"| {per_second} | {seconds(summary[_LATENCY])} |"
@@ -79,7 +81,7 @@ def _changing(records: Sequence[Record]) -> Iterator[str]:
 def seconds(statistics: Mapping[str, float] | None) -> str:
     """Median and 99th percentile."""
     if statistics is None:
-        return "–"
+        return NOTHING
     return f"{statistics['p50']:.2f} s, {statistics['p99']:.2f} s"
 
 

@@ -22,6 +22,10 @@ _MUST: dict[str, tuple[str, ...]] = {
 """The kinds of records, and what each must hold to be shown at all."""
 KINDS = tuple(_MUST)
 ENDS = ("complete", "interrupted", "void", "failed")
+NOTHING = "–"
+"""What stands where nothing was measured."""
+SHARE_OF_SPEED = 0.8
+"""A driver asked for more than this share of what one core makes would fall behind."""
 _SERIES = ("series", "outputs", "requests")
 _RUNS = ("at_100", "at_90")
 _DIGITS = 6
@@ -116,6 +120,13 @@ def label(record: Record) -> str:
         mean = value(record, "sustainable_rate", "mean")
         words.append("no sustainable rate" if mean is None else f"{mean:,.0f}/s sustainable")
     return ", ".join(words)
+
+
+def at_drivers_limit(record: Record) -> bool:
+    """Whether a search ended because the driver can offer no more: the system may hold more."""
+    made = value(record, "settings", "driver", "one_core_makes_per_s")
+    found = value(record, "sustainable_rate", "values")
+    return bool(made and found) and max(found) >= 0.999 * SHARE_OF_SPEED * made
 
 
 def value(record: Record | None, *path: str) -> Any:

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from headrace.bench.results.records import Record, label, value
-
-NOTHING = "–"
-"""What stands where nothing was measured."""
+from headrace.bench.results.records import NOTHING, Record, label, value
 
 
 def seconds(found: Any) -> str:

@@ -117,8 +117,8 @@ def search(
 ) -> tuple[float, list[Tried]]:
     """The highest sustained rate within `tolerance`, and every run on the way.
 
-    `step` times the rate as long as it is held, then half-way between what was held and what was
-    not.
+    `step` times the rate as long as it is held, or a `step`-th of it until one is; then half-way
+    between what was held and what was not.
     What a system took from the queue when it could not hold a rate bounds what it can hold, so
     after a failure the next try is just above that where it lies below the half-way mark. A failure
     that is followed only by rates that are held is tried again before it is believed: something
@@ -142,7 +142,7 @@ def search(
         elif math.isinf(high):
             rate = min(step * rate, highest)
         else:
-            middle = (low + high) / 2 if low else high / 2
+            middle = (low + high) / 2 if low else high / step
             hint = tried.processed * (1 + tolerance / 2)
             rate = hint if not held and low < hint < max(middle, 0.8 * high) else middle
     return low, tries
