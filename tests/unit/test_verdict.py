@@ -60,6 +60,14 @@ def test_a_run_that_cannot_be_judged_is_not_sustained() -> None:
     assert "no result" in judge(silent, RATE).reason
 
 
+def test_what_grows_slowly_may_settle_and_what_grows_fast_may_not() -> None:
+    def growing(share: float) -> Verdict:
+        return judge([Sample(t, int(share * RATE * t), 0.5 + share * t) for t in range(60)], RATE)
+
+    assert [growing(s).sustained for s in (0.1, 0.5)] == [False, False]
+    assert [growing(s).may_settle for s in (0.1, 0.5)] == [True, False]
+
+
 def test_a_trend_is_not_moved_by_outliers() -> None:
     values = [3.0 * t for t in range(30)]
     values[7] = values[20] = 1e6

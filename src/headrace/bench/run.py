@@ -162,15 +162,27 @@ class _Finder:
         return tried
 
     def _try(self, rate: float, seconds: float) -> Stretch:
-        stage, watcher = self._stage, self._watcher
-        stretch = stage.measure(rate, seconds, watcher.moment)
+        """Offer a rate; where queue or latency grew slowly, once more without a pause.
+
+        A system with long batches needs several to settle at a higher rate, and until then its
+        queue grows. What keeps growing is not held.
+        """
+        stretch = self._measured(rate, seconds)
+        verdict = verdict_of(stretch)
+        if not verdict.sustained and verdict.may_settle:
+            stretch = self._measured(rate, seconds)
+            verdict = verdict_of(stretch)
+        if not verdict.sustained:
+            self._stage.relieve()
+            self._stage.settle(rate / 4, self._watcher.waiting)
+        return stretch
+
+    def _measured(self, rate: float, seconds: float) -> Stretch:
+        stretch = self._stage.measure(rate, seconds, self._watcher.moment)
         if stretch.interrupted:
             raise KeyboardInterrupt
         if stretch.failure:
             raise SystemFailed(stretch.failure)
-        if not verdict_of(stretch).sustained:
-            stage.relieve()
-            stage.settle(rate / 4, watcher.waiting)
         return stretch
 
     def _length(self) -> float:

@@ -30,6 +30,8 @@ _LATENCY_SHARE = 0.2
 
 STEP, SMALL_STEP = 2.0, 1.2
 """How far a search goes at once while rates are held; small where it is about known which are."""
+_SLOWLY = 0.2
+"""A system that loses less than this share of the time may only be settling at a new rate."""
 
 Numbers = npt.NDArray[np.float64]
 
@@ -54,6 +56,8 @@ class Verdict:
     """Events per second by which the queue grew."""
     latency_slope: float
     """Seconds per second by which latency grew."""
+    may_settle: bool = False
+    """Whether what grew did so slowly enough to come to an end."""
 
 
 def judge(samples: Sequence[Sample], rate: float, *, dropped: bool = False) -> Verdict:
@@ -69,13 +73,14 @@ def judge(samples: Sequence[Sample], rate: float, *, dropped: bool = False) -> V
     if not timed:
         return Verdict(False, "no result came after the warm-up", queue, 0.0)
     latency, latency_rise, _ = trend([t for t, _ in timed], [v for _, v in timed])
+    slowly = queue < _SLOWLY * rate and latency < _SLOWLY
     if queue > _QUEUE_SHARE * rate and queue_rise > _RISE * end * rate + _SCATTER * scatter:
         reason = f"the queue grew by {queue:,.0f} events/s"
-        return Verdict(False, reason, queue, latency)
+        return Verdict(False, reason, queue, latency, slowly)
     allowed = max(_LATENCY_S, _LATENCY_SHARE * float(np.median([v for _, v in timed])))
     if latency > _LATENCY_SLOPE and latency_rise > allowed:
         reason = f"latency grew by {1000 * latency:.0f} ms every second"
-        return Verdict(False, reason, queue, latency)
+        return Verdict(False, reason, queue, latency, slowly)
     return Verdict(True, "queue and latency stayed level", queue, latency)
 
 
