@@ -60,7 +60,7 @@ def test_every_event_is_counted_once_in_its_window(sut: str, tmp_path: Path) -> 
         stage.await_ready()
         stage.settle(RATE)
         whole: dict[tuple[str, int], int] = {}
-        for _ in range(6):
+        for _ in range(15):
             stretch = stage.measure(RATE, 8.0)
             assert not stretch.failure
             whole = after_the_first(counted(stage.server.outputs()))
