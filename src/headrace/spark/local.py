@@ -20,8 +20,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # Micro-batches are small: planning them twice costs more than it saves.
     "spark.sql.adaptive.enabled": "false",
-    # Spark keeps 100 generated classes. Twenty streaming queries use more at once, and those thrown
-    # out are compiled again in every micro-batch: 60 queries take twice as long.
+    # Spark keeps 100 generated classes. Many streaming queries use more at once, and those thrown
+    # out are compiled again in every micro-batch.
     "spark.sql.codegen.cache.maxEntries": "2000",
     # On a local disk a rename is atomic; the other manager forks a process per file.
     "spark.sql.streaming.checkpointFileManagerClass": (
