@@ -88,7 +88,18 @@ class Spool:
                 return
             self._readers[query] = newest + 1
             self._pace(query)
-            offsets = self._steps[newest][0]
+        self._advance(query)
+
+    def _advance(self, query: str) -> None:
+        """Tell how far a query has come: up to the next step that has a file."""
+        with self._lock:
+            step = self._readers.get(query, 0)
+            while step < len(self._steps) and self._steps[step][1] is None:
+                step += 1
+            if query not in self._readers or step == 0:
+                return
+            self._readers[query] = step
+            offsets = self._steps[step - 1][0]
             self._drop()
         self._driver.commit(self.info.name, query, offsets)
 
@@ -132,6 +143,9 @@ class Spool:
         with self._lock:  # a query may read the file as soon as it is there
             path = self._write(table) if table.num_rows else None
             self._steps.append((end, path))
+        if path is None:  # given up by the driver: no file will tell of it
+            for query in list(self._readers):
+                self._advance(query)
 
     def _write(self, table: pa.Table) -> Path:
         path = self.folder / f"{len(self._steps):08d}-{uuid.uuid4().hex[:8]}.parquet"
