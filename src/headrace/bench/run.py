@@ -18,7 +18,6 @@ from headrace.bench.driver.process import SystemFailed
 from headrace.bench.driver.stage import Moment, Setup, Stage, Stretch, driver_settings
 from headrace.bench.effort import Effort
 from headrace.bench.results.provenance import commit, machine
-from headrace.bench.results.records import SHARE_OF_SPEED
 from headrace.bench.results.summary import processed, record_of, verdict_of
 from headrace.bench.results.verdict import SMALL_STEP, STEP, Tried, search
 
@@ -26,6 +25,8 @@ _BATCHES = 10
 """A rate is judged over at least so many batches of the system under test."""
 _CONFIRMATIONS = 4
 CONFIDENCE = 0.95
+_SHARE_OF_SPEED = 0.8
+"""A driver asked for more than this share of what one core makes would fall behind."""
 
 Record = dict[str, Any]
 
@@ -67,7 +68,7 @@ def sustain(setup: Setup, start: float, effort: Effort, watcher: Watcher) -> Rec
             with Stage(setup) as stage:
                 _ready(stage, watcher)
                 record["settings"]["sut"] = stage.server.settings
-                finder = _Finder(stage, effort, watcher, SHARE_OF_SPEED * made)
+                finder = _Finder(stage, effort, watcher, _SHARE_OF_SPEED * made)
                 finder.warm_up(start)
                 rate = finder.find(start, SMALL_STEP if any(found) else STEP, record)
                 if rate and effort.confirm and number == effort.repeats - 1:
@@ -198,11 +199,11 @@ def check_rate(setup: Setup, rate: float) -> float:
     if rate <= 0:
         raise hr.HeadraceError(f"a rate of {rate:,.0f} events/s offers nothing")
     made = speed(setup.workload, seed=setup.seed)
-    if rate > SHARE_OF_SPEED * made:
+    if rate > _SHARE_OF_SPEED * made:
         raise hr.HeadraceError(
             f"the driver makes {made:,.0f} events/s of workload {setup.workload.name!r} on one "
             f"core of this machine, so it cannot offer {rate:,.0f} reliably "
-            f"(at most {SHARE_OF_SPEED * made:,.0f})"
+            f"(at most {_SHARE_OF_SPEED * made:,.0f})"
         )
     return made
 

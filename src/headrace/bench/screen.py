@@ -85,7 +85,7 @@ def _figures(record: Record) -> Iterator[tuple[str, str]]:
     if record["kind"] == "sustain":
         if found is not None:
             spread = f" ({found['low']:,.0f} … {found['high']:,.0f})" if found["low"] else ""
-            least = "at least " if records.at_drivers_limit(record) else ""
+            least = "at least " if records.is_lower_bound(record) else ""
             yield "sustainable", f"{least}{found['mean']:,.0f} events/s{spread}"
         for key, share in (("at_100", "100 %"), ("at_90", "90 %")):
             if record[key] is not None:

@@ -31,7 +31,7 @@ _WARM_QUERIES = 5
 _ROUNDS = 20
 """After so many rounds of a scenario that deletes queries, its texts come again."""
 _GIVE_UP = 0.6
-"""A queue that holds this share of all that a run will offer can no longer be worked off."""
+"""A queue that grew by this share of all that a run will offer can no longer be worked off."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,8 @@ class Stage:
             if self.load.full is not None:
                 stretch.full = str(self.load.full)
                 return
-            if moment.queued > _GIVE_UP * rate * stretch.seconds:
+            grown = moment.queued - stretch.moments[0].queued
+            if grown > _GIVE_UP * rate * stretch.seconds:
                 stretch.gave_up = True
                 return
             self._pause.wait(SAMPLE_S - (time.time() - stretch.start_s) % SAMPLE_S)

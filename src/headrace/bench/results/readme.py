@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import headrace as hr
-from headrace.bench.results.records import NOTHING, Record, at_drivers_limit, value
+from headrace.bench.results.records import NOTHING, Record, is_lower_bound, value
 
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 _BASELINE = "plain-spark"
@@ -55,7 +55,7 @@ def _cells(record: Record | None) -> tuple[str, str]:
     spread = f" ({big(found['low'])} … {big(found['high'])})" if found.get("low") else ""
     if not found["mean"]:
         return "nothing that was tried", NOTHING
-    least = "at least " if at_drivers_limit(record) else ""
+    least = "at least " if is_lower_bound(record) else ""
     return f"{least}{big(found['mean'])} events/s{spread}", _latency(record)
 
 

@@ -24,8 +24,6 @@ KINDS = tuple(_MUST)
 ENDS = ("complete", "interrupted", "void", "failed")
 NOTHING = "–"
 """What stands where nothing was measured."""
-SHARE_OF_SPEED = 0.8
-"""A driver asked for more than this share of what one core makes would fall behind."""
 _SERIES = ("series", "outputs", "requests")
 _RUNS = ("at_100", "at_90")
 _DIGITS = 6
@@ -122,11 +120,16 @@ def label(record: Record) -> str:
     return ", ".join(words)
 
 
-def at_drivers_limit(record: Record) -> bool:
-    """Whether a search ended because the driver can offer no more: the system may hold more."""
-    made = value(record, "settings", "driver", "one_core_makes_per_s")
-    found = value(record, "sustainable_rate", "values")
-    return bool(made and found) and max(found) >= 0.999 * SHARE_OF_SPEED * made
+def is_lower_bound(record: Record) -> bool:
+    """Whether the system may hold more than was found: in some search no rate above it failed.
+
+    The driver could offer no more, or the search had used up its tries while it was still rising.
+    """
+    return any(
+        not any(t["rate"] > search["rate"] and not t["sustained"] for t in search["tries"])
+        for search in record.get("searches") or []
+        if search["rate"]
+    )
 
 
 def value(record: Record | None, *path: str) -> Any:

@@ -96,10 +96,10 @@ def verdict_of(stretch: Stretch) -> Verdict:
     if stretch.full:
         return Verdict(False, stretch.full, 0.0, 0.0)
     if stretch.gave_up:
-        last = stretch.moments[-1]
-        growth = last.queued / max(last.at_s, 1e-9)
-        reason = f"the queue held {last.queued:,} events after {last.at_s:.0f} s"
-        return Verdict(False, reason, growth, 0.0)
+        first, last = stretch.moments[0], stretch.moments[-1]
+        grown = last.queued - first.queued
+        reason = f"the queue grew by {grown:,} events in {last.at_s:.0f} s"
+        return Verdict(False, reason, grown / max(last.at_s, 1e-9), 0.0)
     return judge(samples, stretch.rate, dropped=bool(stretch.failure))
 
 
