@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.bench import workloads
+from headrace.bench.driver.process import SystemFailed
 from headrace.bench.driver.stage import Setup, Stage
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -86,3 +87,15 @@ def test_queries_come_and_go_on_request(tmp_path: Path) -> None:
     assert all(r.acknowledged_s is not None and r.error is None for r in stretch.requests)
     told = {row["query"] for _, table in stretch.outputs for row in table.to_pylist()}
     assert {"a0", "a3"} <= told
+
+
+def test_plain_spark_runs_the_join_that_headrace_refuses_by_name() -> None:
+    workload = workloads.load("gaming-join")
+    with Stage(Setup(workload, "plain-spark", 1, answer_s=120.0)) as stage:
+        stage.await_ready()
+        stage.settle(RATE)  # raises when no result comes
+    with (
+        pytest.raises(SystemFailed, match="query 'q0': subqueries are not supported"),
+        Stage(Setup(workload, "headrace", 1, answer_s=120.0)) as stage,
+    ):
+        stage.await_ready()

@@ -124,7 +124,8 @@ class Adapter:
             raise self._failure
         for name, query in list(self._running.items()):
             if not query.isActive:
-                raise hr.HeadraceError(f"query {name!r} failed: {query.exception()}")
+                first_line = str(query.exception()).partition("\n")[0]  # then come plans
+                raise hr.HeadraceError(f"query {name!r} failed: {first_line}")
 
     def stop(self) -> None:
         self._stopping = True
