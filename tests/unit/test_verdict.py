@@ -75,8 +75,11 @@ def test_a_trend_is_not_moved_by_outliers() -> None:
     assert slope == pytest.approx(3.0, abs=0.01)
 
 
-@pytest.mark.parametrize("holds", [1_000.0, 48_000.0, 50_000.0, 730_000.0, 2_000_000.0])
-def test_the_search_finds_what_a_system_holds(holds: float) -> None:
+@pytest.mark.parametrize(
+    ("holds", "tries_at_most"),
+    [(1_000.0, 11), (48_000.0, 9), (50_000.0, 9), (730_000.0, 8), (2_000_000.0, 8)],
+)
+def test_the_search_finds_what_a_system_holds(holds: float, tries_at_most: int) -> None:
     def tried(rate: float) -> Tried:
         held = rate <= holds
         return Tried(rate, Verdict(held, "", 0.0, 0.0), min(rate, holds))
@@ -84,7 +87,7 @@ def test_the_search_finds_what_a_system_holds(holds: float) -> None:
     found, tries = search(tried, 1_000_000.0)
     assert found <= holds
     assert found >= min(holds, 1_000_000.0) * 0.95
-    assert len(tries) <= 10
+    assert len(tries) <= tries_at_most
 
 
 def test_a_failure_that_was_none_does_not_bound_what_is_found() -> None:
