@@ -30,7 +30,9 @@ def make_report(paths: Sequence[Path], out: Path) -> list[Path]:
     """Write the page and its pictures into the folder `out`; the page is the first of the files."""
     if not paths:
         raise hr.HeadraceError("a report needs at least one record")
-    records = [read(path) for path in paths]
+    read_from = [(read(path), path.name) for path in paths]
+    read_from.sort(key=lambda r: (r[0]["workload"], r[0]["sut"], r[0]["queries"]))
+    records, names = [r for r, _ in read_from], [n for _, n in read_from]
     out.mkdir(parents=True, exist_ok=True)
     files, sections = [], []
     for name, title, figure in _pictures(records):
@@ -39,7 +41,7 @@ def make_report(paths: Sequence[Path], out: Path) -> list[Path]:
         files[-1].write_bytes(png)
         sections.append(_picture(title, str(figure.get_label()), png))
     page = out / PAGE
-    page.write_text(_page(records, [p.name for p in paths], sections), encoding="utf-8")
+    page.write_text(_page(records, names, sections), encoding="utf-8")
     return [page, *files]
 
 

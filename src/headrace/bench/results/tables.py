@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from headrace.bench.results.records import NOTHING, Record, label, value
+from headrace.bench.results.records import NOTHING, Record, is_lower_bound, label, value
 
 
 def seconds(found: Any) -> str:
@@ -169,12 +169,13 @@ def _search_row(number: int, record: Record) -> str:
         interval = f"{low:,.0f} … {high:,.0f}"
         interval += f" <small>({100 * sure:g} %)</small>" if sure is not None else ""
     repeats = ", ".join(whole(v) for v in values or ()) or NOTHING
+    least = "at least " if is_lower_bound(record) else ""
     end = "" if record["end"] == "complete" else f'<td class="words">{ended(record)}</td>'
     return (
         f'<tr><td><a href="#record-{number}">{number}</a></td>'
         f'<th scope="row">{escape(str(record["workload"]))}</th>'
         f"<th>{escape(str(record['sut']))}</th><td>{record['queries']:,}</td>"
-        f"<td><strong>{whole(value(record, 'sustainable_rate', 'mean'))}</strong></td>"
+        f"<td>{least}<strong>{whole(value(record, 'sustainable_rate', 'mean'))}</strong></td>"
         f'<td>{interval}</td><td class="words">{repeats}</td>{end}</tr>'
     )
 
