@@ -89,7 +89,7 @@ def test_queries_come_and_go_on_request(tmp_path: Path) -> None:
     assert {"a0", "a3"} <= told
 
 
-def test_plain_spark_runs_the_join_that_headrace_refuses_by_name() -> None:
+def test_plain_spark_runs_the_join_that_headrace_refuses_in_words() -> None:
     workload = workloads.load("gaming-join")
     with Stage(Setup(workload, "plain-spark", 1, answer_s=120.0)) as stage:
         stage.await_ready()

@@ -75,11 +75,8 @@ def test_a_trend_is_not_moved_by_outliers() -> None:
     assert slope == pytest.approx(3.0, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("holds", "tries_at_most"),
-    [(1_000.0, 11), (48_000.0, 9), (50_000.0, 9), (730_000.0, 8), (2_000_000.0, 8)],
-)
-def test_the_search_finds_what_a_system_holds(holds: float, tries_at_most: int) -> None:
+@pytest.mark.parametrize("holds", [1_000.0, 48_000.0, 50_000.0, 730_000.0, 2_000_000.0])
+def test_the_search_finds_what_a_system_holds(holds: float) -> None:
     def tried(rate: float) -> Tried:
         held = rate <= holds
         return Tried(rate, Verdict(held, "", 0.0, 0.0), min(rate, holds))
@@ -87,7 +84,7 @@ def test_the_search_finds_what_a_system_holds(holds: float, tries_at_most: int) 
     found, tries = search(tried, 1_000_000.0)
     assert found <= holds
     assert found >= min(holds, 1_000_000.0) * 0.95
-    assert len(tries) <= tries_at_most
+    assert len(tries) <= 8
 
 
 def test_a_failure_that_was_none_does_not_bound_what_is_found() -> None:
@@ -102,18 +99,6 @@ def test_a_failure_that_was_none_does_not_bound_what_is_found() -> None:
     assert 47_500.0 <= found <= 50_000.0
     assert rates.count(32_000.0) == 2
     assert len(tries) <= 12
-
-
-def test_a_cold_system_that_takes_nothing_does_not_send_the_search_to_the_ground() -> None:
-    rates: list[float] = []
-
-    def tried(rate: float) -> Tried:
-        held = rate <= 2_000_000.0 and bool(rates)
-        rates.append(rate)
-        return Tried(rate, Verdict(held, "", 0.0, 0.0), rate if held else 2_765.0)
-
-    search(tried, 1_500_000.0, most=2)
-    assert rates == [1_500_000.0, 1_500_000.0 / 8]
 
 
 def test_small_steps_find_a_rate_that_is_nearly_known_without_offering_twice_as_much() -> None:

@@ -30,8 +30,6 @@ _LATENCY_SHARE = 0.2
 
 STEP, SMALL_STEP = 2.0, 1.2
 """How far a search goes at once while rates are held; small where it is about known which are."""
-_FARTHEST_DOWN = 8.0
-"""A system that was not warm yet took next to nothing: that says little of what it can hold."""
 _SLOWLY = 0.2
 """A system that loses less than this share of the time may only be settling at a new rate."""
 
@@ -150,7 +148,7 @@ def search(
             rate = min(step * rate, highest)
         else:
             middle = (low + high) / 2 if low else high / step
-            hint = max(tried.processed * (1 + tolerance / 2), high / _FARTHEST_DOWN)
+            hint = tried.processed * (1 + tolerance / 2)
             rate = hint if not held and low < hint < max(middle, 0.8 * high) else middle
     return low, tries
 
