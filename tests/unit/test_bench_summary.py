@@ -10,7 +10,7 @@ from headrace.bench.driver.protocol import OUTPUTS
 from headrace.bench.driver.queues import Pull
 from headrace.bench.driver.requests import Request
 from headrace.bench.driver.stage import Moment, Setup, Stretch
-from headrace.bench.results.summary import outputs_of, record_of, statistics_of
+from headrace.bench.results.summary import capacity, outputs_of, record_of, statistics_of
 from headrace.bench.workloads import load
 
 START = 1_000_000.0
@@ -125,6 +125,15 @@ def test_throughput_is_what_left_the_queue_after_the_warm_up() -> None:
     assert summary["overall_per_s"] == pytest.approx(1600.0), "two queries are served by it"
     assert not record["verdict"]["sustained"]
     assert record["end"] == "complete"
+
+
+def test_what_a_system_can_take_is_told_only_where_several_batches_were_seen() -> None:
+    assert capacity(stretch_at(1000.0, queued_per_s=200.0)) == pytest.approx(800.0)
+    cold = Stretch(START, 4.0, 1000.0)
+    for quarter in range(16):
+        at, taken = quarter / 4, 12 if quarter >= 9 else 0
+        cold.moments.append(moment(at, int(1000 * at), int(1000 * at) - taken, headrace=taken))
+    assert capacity(cold) is None, "one small batch in four seconds"
 
 
 def test_a_level_run_is_sustained_and_its_first_quarter_left_out() -> None:

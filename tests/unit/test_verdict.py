@@ -101,6 +101,18 @@ def test_a_failure_that_was_none_does_not_bound_what_is_found() -> None:
     assert len(tries) <= 12
 
 
+def test_where_a_run_does_not_tell_what_a_system_takes_the_rate_is_halved() -> None:
+    rates: list[float] = []
+
+    def tried(rate: float) -> Tried:
+        rates.append(rate)
+        return Tried(rate, Verdict(len(rates) > 1, "", 0.0, 0.0), None)
+
+    found, _ = search(tried, 1_000_000.0, most=2)
+    assert rates == [1_000_000.0, 500_000.0]
+    assert found == 500_000.0
+
+
 def test_small_steps_find_a_rate_that_is_nearly_known_without_offering_twice_as_much() -> None:
     def tried(rate: float) -> Tried:
         return Tried(rate, Verdict(rate <= 50_000.0, "", 0.0, 0.0), min(rate, 50_000.0))

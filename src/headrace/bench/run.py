@@ -18,7 +18,7 @@ from headrace.bench.driver.process import SystemFailed
 from headrace.bench.driver.stage import Moment, Setup, Stage, Stretch, driver_settings
 from headrace.bench.effort import Effort
 from headrace.bench.results.provenance import commit, machine
-from headrace.bench.results.summary import processed, record_of, verdict_of
+from headrace.bench.results.summary import capacity, processed, record_of, verdict_of
 from headrace.bench.results.verdict import SMALL_STEP, STEP, Tried, search
 
 _BATCHES = 10
@@ -148,14 +148,14 @@ class _Finder:
         return base | {"kind": "run"} | record_of(self._stage.setup, stretch)
 
     def _tried(self, rate: float, stretch: Stretch, tries: list[Record]) -> Tried:
-        tried = Tried(rate, verdict_of(stretch), processed(stretch))
+        tried = Tried(rate, verdict_of(stretch), capacity(stretch))
         verdict = tried.verdict
         tries.append(
             {
                 "rate": rate,
                 "sustained": verdict.sustained,
                 "reason": verdict.reason,
-                "processed": tried.processed,
+                "processed": processed(stretch),
             }
         )
         held = "held" if verdict.sustained else f"not held: {verdict.reason}"

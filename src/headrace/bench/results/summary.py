@@ -20,6 +20,8 @@ Counts = npt.NDArray[np.int64]
 Record = dict[str, Any]
 RESOLUTION_S = 0.001
 """Latencies are kept to this; results that agree in it are kept as one, with their number."""
+_BATCHES_THAT_TELL = 3
+"""Fewer batches than this say little about how much a system takes in a second."""
 _UNKNOWN = -1e15
 """Stands for a time that is not known, where NaN would not equal itself."""
 
@@ -107,6 +109,12 @@ def processed(stretch: Stretch) -> float:
     """Events per second that the slowest consumer took after the warm-up."""
     seen = _after_warm_up(stretch)
     return _slope([m.at_s for m in seen], [m.offered - m.queued for m in seen])
+
+
+def capacity(stretch: Stretch) -> float | None:
+    """What was taken per second, where enough batches were seen for it to tell what can be."""
+    taken = {m.offered - m.queued for m in _after_warm_up(stretch)}
+    return processed(stretch) if len(taken) > _BATCHES_THAT_TELL else None
 
 
 def record_of(setup: Setup, stretch: Stretch) -> dict[str, Any]:

@@ -104,11 +104,12 @@ def trend(times: Sequence[float], values: Sequence[float]) -> tuple[float, float
 
 @dataclass(frozen=True)
 class Tried:
-    """One run of a search: the rate offered, how it ended, and what was taken per second."""
+    """One run of a search: the rate offered, how it ended, and what the system can take."""
 
     rate: float
     verdict: Verdict
-    processed: float
+    capacity: float | None
+    """Events taken per second, where the run was long enough to tell."""
 
 
 def search(
@@ -148,7 +149,7 @@ def search(
             rate = min(step * rate, highest)
         else:
             middle = (low + high) / 2 if low else high / step
-            hint = tried.processed * (1 + tolerance / 2)
+            hint = (tried.capacity or 0.0) * (1 + tolerance / 2)
             rate = hint if not held and low < hint < max(middle, 0.8 * high) else middle
     return low, tries
 
