@@ -1,7 +1,7 @@
 """Arrow sources: streams whose tuples are fetched where they are reduced, inside the Python stage.
 
-A source names offsets per partition; Spark keeps them in its own offset log. Only offset ranges
-pass through the JVM. `read` must give the same tuples for the same range every time.
+A source names offsets per partition; a pipeline keeps them with its transactions, and no tuple
+passes through the JVM. `read` must give the same tuples for the same range every time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ __all__ = ["ArrowSource", "Generator", "Ads", "Purchases", "RandomFields"]
 
 @runtime_checkable
 class ArrowSource(Protocol):
-    """What a source must offer. Instances are pickled: to Spark's offset process and to tasks.
+    """What a source must offer. Offsets are asked for on the driver, in the thread of any pipeline;
+    for `read` it is pickled and sent to tasks.
 
     One that keeps tuples until they are processed may also have ``commit(offsets)``: it is told
     when nothing before these offsets will be read again.

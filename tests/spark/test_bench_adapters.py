@@ -52,11 +52,17 @@ def after_the_first(found: dict[tuple[str, int], int]) -> dict[tuple[str, int], 
     return {key: n for key, n in found.items() if key[1] > first + 1}
 
 
-@pytest.mark.parametrize("sut", ["headrace", "plain-spark"])
-def test_every_event_is_counted_once_in_its_window(sut: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sut", "options"),
+    [("headrace", {}), ("headrace", {"sharing": "off"}), ("plain-spark", {})],
+    ids=["headrace", "sharing off", "plain-spark"],
+)
+def test_every_event_is_counted_once_in_its_window(
+    sut: str, options: dict[str, str], tmp_path: Path
+) -> None:
     path = tmp_path / "counts.toml"
     path.write_text(COUNTS)
-    setup = Setup(workloads.load(str(path)), sut, 2, answer_s=120.0)
+    setup = Setup(workloads.load(str(path)), sut, 2, options=options, answer_s=120.0)
     with Stage(setup) as stage:
         stage.await_ready()
         whole: dict[tuple[str, int], int] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -22,7 +22,7 @@ PER_KEY = (
 
 
 class Remembering(hr.testing.MemoryStream):
-    """Notes what was committed, in a file: its reader lives in a process of its own."""
+    """Notes in a file what was committed."""
 
     def commit(self, offsets: tuple[int, ...]) -> None:
         with (Path(self.path) / "committed").open("a") as file:
@@ -98,15 +98,38 @@ def test_an_event_time_that_the_result_does_not_have_is_refused(spark: SparkSess
             session.sql(PER_KEY, name="q", sink="digest", options={"event_time": "n"})
 
 
-def test_a_source_is_told_what_will_not_be_read_again(spark: SparkSession) -> None:
+@pytest.mark.parametrize("sharing", ["auto", "off"])
+def test_a_source_is_told_what_will_not_be_read_again(
+    spark: SparkSession, sharing: Literal["auto", "off"]
+) -> None:
     stream = Remembering(SCHEMA)
-    with hr.Session(spark) as session:
+    with hr.Session(spark, sharing=sharing) as session:
         session.stream("s", stream, event_time="time")
         session.sql(PER_KEY, name="q")
+        session.sql(PER_KEY, name="p")
         session.start()
         for number in range(4):
             stream.push(rows([number]))
             session.process_all_available()
     committed = [int(n) for n in (Path(stream.path) / "committed").read_text().split()]
-    assert committed == sorted(committed)
-    assert 1 <= committed[-1] <= 4
+    assert committed == [1, 2, 3, 4], "each once, when both queries have it"
+
+
+def test_a_batch_takes_what_has_come_when_it_runs(spark: SparkSession) -> None:
+    """Not only what was there when Spark called for it: the first batch of a stream waits here."""
+    stream = hr.testing.MemoryStream(SCHEMA)
+    batches: list[int] = []
+
+    class Counting(hr.testing.MemoryStream):
+        def commit(self, offsets: tuple[int, ...]) -> None:
+            batches.append(offsets[0])
+
+    counting = Counting(SCHEMA, path=stream.path)
+    with hr.Session(spark) as session:
+        session.stream("s", counting, event_time="time")
+        session.sql(PER_KEY, name="q")
+        for number in range(3):
+            stream.push(rows([number]))
+        session.start()
+        session.process_all_available()
+    assert batches == [3]

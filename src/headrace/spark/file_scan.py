@@ -17,6 +17,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headrace.spark.offsets import Range
+
 log = logging.getLogger("headrace")
 
 _SEEN_THROUGH = {"Project", "Filter", "SubqueryAlias"}
@@ -27,9 +29,11 @@ _CHANGES_VALUES = {"datetimerebasemode", "int96rebasemode", "ignorecorruptfiles"
 
 @dataclass(frozen=True)
 class Batch:
-    """The tuples of a micro-batch, or the offset ranges of an Arrow source."""
+    """The tuples of a micro-batch."""
 
     given: DataFrame
+    ranges: tuple[Range, ...] = ()
+    """Of an Arrow source: what to read."""
     files: tuple[str, ...] = ()
     """Parquet files with exactly these tuples, if tasks can read them by themselves."""
     scan: Any = None
@@ -61,7 +65,7 @@ class FileScan:
             plan = streaming._jsq.streamingQuery().lastExecution().analyzed().child()
             self._depth = self._depth or _depth(plan)
             files = _files(plan) if self._reads_files and self._depth == 1 else ()
-            return Batch(given, files, plan, self._depth)
+            return Batch(given, files=files, scan=plan, depth=self._depth)
         except Exception:
             log.debug("batches of this stream stay as they come", exc_info=True)
             self._is_files = False

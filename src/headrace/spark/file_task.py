@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 from headrace.kernels.ingest import CompiledPlan
 from headrace.query.arrow import arrow_type
 from headrace.query.plan import SharedPlan
-from headrace.spark.fire_task import FireTask
 from headrace.spark.ingest_task import BatchFrame, Reducer, chunks, stamps_of
-from headrace.spark.messages import Message, as_batch
+from headrace.spark.messages import Message
 from headrace.spark.task_plans import PlanHandle
 
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
@@ -39,6 +38,11 @@ class ReduceFiles:
     partition: str | None = None
     plan: SharedPlan | None = None
 
+    @property
+    def count(self) -> int:
+        """How many tasks there are."""
+        return self.tasks
+
     def run(self, number: int) -> Iterator[Message]:
         """Messages as any ingest task sends them, or one that says why Spark must read."""
         task = self.handle.get()
@@ -53,12 +57,6 @@ class ReduceFiles:
             yield Message.of("unreadable", -1, str(error))
             return
         yield reducer.info()
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for message in self.run(number):
-                    yield as_batch([message])
 
     def _tables(self, number: int) -> Iterator[pa.Table]:
         place = 0
@@ -89,33 +87,6 @@ class ReduceFiles:
                 raise Unreadable(f"{path} has no column {wanted.name}")
             if not _holds(found.field(number).type, wanted.type):
                 raise Unreadable(f"{path} has a {found.field(number).type} for {wanted}")
-
-
-@dataclass(frozen=True)
-class BatchTasks:
-    """A whole micro-batch as numbered tasks, each with its part of a firing and of the ingest.
-
-    One after the other in one task, because handing a Python worker its next task takes 10 ms.
-    """
-
-    reduce: ReduceFiles
-    beside: FireTask | None
-
-    @property
-    def count(self) -> int:
-        """How many tasks there are."""
-        return max(self.reduce.tasks, 0 if self.beside is None else self.beside.count)
-
-    def __call__(self, numbers: Iterable[int]) -> Iterator[tuple[str, int, bytes]]:
-        for number in numbers:
-            for message in self._run(number):
-                yield message.kind, message.uid, message.payload
-
-    def _run(self, number: int) -> Iterator[Message]:
-        if self.beside is not None and number < self.beside.count:
-            yield from self.beside.run(number)
-        if number < self.reduce.tasks:
-            yield from self.reduce.run(number)
 
 
 def _names(table: pa.Table, column: str) -> Any:

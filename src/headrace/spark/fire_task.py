@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
-import pyarrow as pa
-
 from headrace.kernels.answers import Failure, Result, Setting, answer
 from headrace.kernels.blocks import Block
 from headrace.kernels.keys import KEY_GROUPS
@@ -16,7 +14,7 @@ from headrace.kernels.shapes import with_parameters
 from headrace.query.window import Span
 from headrace.spark.compact_task import run_compaction
 from headrace.spark.compaction import CompactUnit
-from headrace.spark.messages import Message, SectionRef, as_batch, ipc_bytes
+from headrace.spark.messages import Message, SectionRef, ipc_bytes
 from headrace.spark.section_cache import CACHE
 from headrace.spark.store import Store
 from headrace.spark.task_plans import PlanHandle, layout_of
@@ -125,16 +123,3 @@ class FireTask:
         self.staging.write(name, ipc_bytes(table))
         uid = int(result.table.column("_q")[0].as_py())
         return Message.of("staged", uid, {"file": name, "rows": result.table.num_rows})
-
-
-@dataclass(frozen=True)
-class FireBeside:
-    """The same tasks as rows of a DataFrame, to run in one job with others."""
-
-    task: FireTask
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for message in self.task.run(number):
-                    yield as_batch([message])

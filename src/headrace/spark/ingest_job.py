@@ -12,6 +12,7 @@ from headrace.query.plan import SharedPlan, axis_of
 from headrace.query.predicate import leaves
 from headrace.query.schema import quoted
 from headrace.query.window import TimeWindow
+from headrace.spark.batch_tasks import AsRows, BatchTasks, Numbered
 from headrace.spark.catalyst_task import (
     AHEAD,
     UNTIMED,
@@ -21,8 +22,8 @@ from headrace.spark.catalyst_task import (
     slice_sql,
 )
 from headrace.spark.file_scan import Batch
-from headrace.spark.file_task import BatchTasks, ReduceFiles
-from headrace.spark.fire_task import FireBeside, FireTask
+from headrace.spark.file_task import ReduceFiles
+from headrace.spark.fire_task import FireTask
 from headrace.spark.ingest_task import (
     PARTITION,
     TIME,
@@ -48,8 +49,7 @@ class Ingest:
 
     def run(self, batch: Batch, beside: FireTask | None = None) -> list[Message]:
         """Run the job, with the tasks of a firing beside its own; returns all their messages."""
-        idle = not self.plan.groups and not self.plan.selectors
-        if batch.files and not self.plan.derived:
+        if (batch.files or not self.stream.rows_in_jvm) and not self.plan.derived:
             return self._numbered(batch, beside)
         session = batch.given.sparkSession
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
@@ -57,11 +57,10 @@ class Ingest:
         messages: list[Message] = []
         if beside is not None:
             # First, because it is the longest task where there is little to ingest.
-            numbers = session.range(0, beside.count, 1, beside.count)
-            frames.append(numbers.mapInArrow(FireBeside(beside), SCHEMA))
+            frames.append(self._as_rows(batch, beside))
         if not self.stream.rows_in_jvm or (batch.files and self.plan.lane == "kernel"):
             frames.append(self._beside_the_jvm(batch))
-        elif idle:
+        elif not self.plan.groups and not self.plan.selectors:
             messages.append(self._scaled(batch.frame)._progress_only(batch.frame))
         elif self.plan.lane == "catalyst":
             frames.append(self._scaled(batch.frame)._catalyst(batch.frame))
@@ -71,7 +70,7 @@ class Ingest:
 
     def probe(self, batch: Batch, derived: dict[str, str]) -> None:
         """Evaluate some derived columns over the batch, to see whether they raise."""
-        rows = self._rows(batch.frame)
+        rows = self._rows(batch)
         rows.selectExpr(*[f"{sql} AS {name}" for name, sql in derived.items()]).write.format(
             "noop"
         ).mode("overwrite").save()
@@ -97,11 +96,22 @@ class Ingest:
     # -- tuples that tasks fetch --------------------------------------------------------------
 
     def _numbered(self, batch: Batch, beside: FireTask | None) -> list[Message]:
-        """Files without any Spark expression need no plan of Spark's: a job of numbered tasks."""
+        """Without any Spark expression no plan of Spark's is needed: a job of numbered tasks."""
         context = batch.given.sparkSession.sparkContext
-        tasks = BatchTasks(self._files(batch, context.defaultParallelism, None), beside)
+        tasks = BatchTasks(self._reduce(batch, None, self.plan.columns), beside)
         numbers = context.parallelize(range(tasks.count), tasks.count)
         return [Message(*row) for row in numbers.mapPartitions(tasks).collect()]
+
+    def _reduce(self, batch: Batch, plan: SharedPlan | None, columns: tuple[str, ...]) -> Numbered:
+        """Tasks that fetch tuples by themselves, from files or from the source."""
+        source = self.stream.source
+        if isinstance(source, DataFrame):
+            tasks = batch.given.sparkSession.sparkContext.defaultParallelism
+            return self._files(batch, tasks, plan)
+        if self.frame.keep_late:
+            columns = tuple(c.name for c in self.stream.schema.columns)
+        time = self.stream.schema.event_time
+        return ReduceRanges(self.handle, self.frame, source, batch.ranges, time, columns, plan)
 
     def _files(self, batch: Batch, tasks: int, plan: SharedPlan | None) -> ReduceFiles:
         schema = self.stream.schema
@@ -122,35 +132,28 @@ class Ingest:
         plan = self.plan
         if self.frame.keep_late and plan.derived:
             # One tuple may be late for several groups: seen in one place, it is routed once.
-            return self._kernel(self._rows(batch.frame), plan, None)
+            return self._kernel(self._rows(batch), plan, None)
         fused, others = _split(plan)
         direct = self._fused(batch, None if others is None else fused, fused.columns)
         if others is None:
             return direct
         beside = replace(self, frame=replace(self.frame, counts_tuples=False))
-        return direct.union(beside._kernel(self._rows(batch.frame), others, others))
+        return direct.union(beside._kernel(self._rows(batch), others, others))
 
     def _fused(self, batch: Batch, plan: SharedPlan | None, columns: tuple[str, ...]) -> DataFrame:
+        return self._as_rows(batch, self._reduce(batch, plan, columns))
+
+    def _as_rows(self, batch: Batch, tasks: Numbered) -> DataFrame:
+        return _numbers(batch, tasks.count).mapInArrow(AsRows(tasks), SCHEMA)
+
+    def _rows(self, batch: Batch) -> DataFrame:
         source = self.stream.source
         if isinstance(source, DataFrame):
-            session = batch.given.sparkSession
-            tasks = session.sparkContext.defaultParallelism
-            numbers = session.range(0, tasks, 1, tasks)
-            return numbers.mapInArrow(self._files(batch, tasks, plan), SCHEMA)
-        if self.frame.keep_late:
-            columns = tuple(c.name for c in self.stream.schema.columns)
-        time = self.stream.schema.event_time
-        fetch = ReduceRanges(self.handle, self.frame, source, time, columns, plan)
-        return batch.frame.mapInArrow(fetch, SCHEMA)
-
-    def _rows(self, batch: DataFrame) -> DataFrame:
-        if self.stream.rows_in_jvm:
-            return batch
-        source = self.stream.source
-        assert not isinstance(source, DataFrame)
+            return batch.frame
         names = [c.name for c in self.stream.schema.columns]
         types = ", ".join(f"{quoted(c.name)} {c.type}" for c in self.stream.schema.columns)
-        return batch.mapInArrow(FetchRanges(source, names), f"{types}, {PARTITION} int")
+        fetch = FetchRanges(source, batch.ranges, names)
+        return _numbers(batch, len(batch.ranges)).mapInArrow(fetch, f"{types}, {PARTITION} int")
 
     def _scaled(self, batch: DataFrame) -> Ingest:
         """A stream without progress may live in any year: its first tuples set the scale."""
@@ -240,6 +243,11 @@ class Ingest:
                 "keys": 0,
             },
         )
+
+
+def _numbers(batch: Batch, count: int) -> DataFrame:
+    """The numbers of so many tasks, each in a partition of its own."""
+    return batch.given.sparkSession.range(0, count, 1, count)
 
 
 def _split(plan: SharedPlan) -> tuple[SharedPlan, SharedPlan | None]:

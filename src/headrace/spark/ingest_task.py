@@ -18,7 +18,9 @@ from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import Group, SharedPlan
 from headrace.sources import ArrowSource
+from headrace.spark.batch_tasks import numbers_of
 from headrace.spark.messages import Message, SectionRef, as_batch
+from headrace.spark.offsets import Range
 from headrace.spark.store import Store
 from headrace.spark.task_plans import PlanHandle
 from headrace.spark.task_sinks import Delivery, TaskSink
@@ -222,21 +224,27 @@ class ReduceRanges:
     handle: PlanHandle
     frame: BatchFrame
     source: ArrowSource
+    ranges: tuple[Range, ...]
     event_time: str
     columns: tuple[str, ...]
     plan: SharedPlan | None = None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    @property
+    def count(self) -> int:
+        """One for each range."""
+        return len(self.ranges)
+
+    def run(self, number: int) -> Iterator[Message]:
+        """Reduce one range."""
         task = self.handle.get()
         compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
         reducer = Reducer(compiled, task.queries, self.frame)
         columns = list(dict.fromkeys([*self.columns, self.event_time]))
-        for partition, start, end in _ranges(batches):
-            read = self.source.read(partition, start, end, columns)
-            for chunk in chunks(read):
-                times = stamps_of(chunk.column(self.event_time))
-                yield from _rows(reducer.reduce(chunk, times, str(partition)))
-        yield as_batch([reducer.info()])
+        mine = self.ranges[number]
+        for chunk in chunks(self.source.read(mine.partition, mine.start, mine.end, columns)):
+            times = stamps_of(chunk.column(self.event_time))
+            yield from reducer.reduce(chunk, times, str(mine.partition))
+        yield reducer.info()
 
 
 @dataclass(frozen=True)
@@ -244,26 +252,23 @@ class FetchRanges:
     """Fetch the tuples of offset ranges into the JVM, for expressions that only Spark computes."""
 
     source: ArrowSource
+    ranges: tuple[Range, ...]
     columns: Sequence[str]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for partition, start, end in _ranges(batches):
-            for batch in self.source.read(partition, start, end, list(self.columns)):
+        for number in numbers_of(batches):
+            mine = self.ranges[number]
+            read = self.source.read(mine.partition, mine.start, mine.end, list(self.columns))
+            for batch in read:
                 named = [batch.column(n) for n in self.columns]
-                number = pa.array(np.full(batch.num_rows, partition, dtype=np.int32))
-                yield pa.RecordBatch.from_arrays([*named, number], names=[*self.columns, PARTITION])
+                places = pa.array(np.full(batch.num_rows, mine.partition, dtype=np.int32))
+                yield pa.RecordBatch.from_arrays([*named, places], names=[*self.columns, PARTITION])
 
 
 def stamps_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Event times as microseconds."""
     zone = column.type.tz if pa.types.is_timestamp(column.type) else None
     return column.cast(pa.timestamp("us", zone)).cast(pa.int64())
-
-
-def _ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, int]]:
-    for batch in batches:
-        columns = [batch.column(n).to_pylist() for n in ("partition", "start", "end")]
-        yield from zip(*columns, strict=True)
 
 
 def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

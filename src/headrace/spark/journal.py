@@ -7,9 +7,10 @@ after it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from headrace.spark.offsets import Range
 from headrace.spark.store import Store
 
 _KEPT = 5
@@ -24,6 +25,13 @@ class Begin:
     batch_id: int
     version: int
     now_s: float
+    ranges: tuple[Range, ...] = ()
+    """What a batch of an Arrow source reads."""
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Begin:
+        """Back from the journal."""
+        return cls(**{**record, "ranges": tuple(Range(**r) for r in record["ranges"])})
 
 
 class Journal:
@@ -44,19 +52,14 @@ class Journal:
         """Fix a transaction before it runs."""
         self._log.write_json(
             f"{begin.txn:010d}.begin.json",
-            {
-                "txn": begin.txn,
-                "kind": begin.kind,
-                "batch_id": begin.batch_id,
-                "version": begin.version,
-                "now_s": begin.now_s,
-            },
+            asdict(begin),
         )
 
     def begun(self, txn: int) -> Begin | None:
         """The begin record of a transaction, if it was begun."""
         name = f"{txn:010d}.begin.json"
-        return Begin(**self._log.read_json(name)) if name in self._log.names() else None
+        found = name in self._log.names()
+        return Begin.from_record(self._log.read_json(name)) if found else None
 
     def commit(self, txn: int, state: dict[str, Any]) -> None:
         """The state after a transaction; older records are dropped."""

@@ -29,18 +29,14 @@ from headrace.registry.changelog import Registry
 from headrace.spark.culprits import reason_of
 from headrace.spark.emitter import Listener
 from headrace.spark.explain import explain_plan, explain_query
-from headrace.spark.file_scan import Batch, FileScan
+from headrace.spark.file_scan import Batch
 from headrace.spark.firing import members_of, still_needed
+from headrace.spark.intake import intake_of
 from headrace.spark.journal import Begin, Journal
 from headrace.spark.messages import SectionRef
 from headrace.spark.plans import PlanBook
 from headrace.spark.query import Query
-from headrace.spark.restore import (
-    created_record,
-    deleted_record,
-    restore_registry,
-    snapshot_record,
-)
+from headrace.spark.restore import change_record, restore_registry, snapshot_record
 from headrace.spark.state import PipelineState
 from headrace.spark.store import Store
 from headrace.spark.streams import Stream
@@ -104,7 +100,7 @@ class Pipeline:
             rows_in_jvm=stream.rows_in_jvm,
             reads_files=stream.reads_files,
         )
-        self._scan = FileScan()
+        self._intake = intake_of(name, stream)
         self._replaying: Begin | None = None
         self._purge = False
         self._oldest_change = 0
@@ -123,6 +119,8 @@ class Pipeline:
         commit = self._journal.last_commit()
         if commit is not None:
             self._state = PipelineState.from_record(commit, self._state.progress)
+        begins = self._intake.begin(self._state.offsets)
+        self._state = replace(self._state, offsets=begins)
         needed = {s.version for s in self._state.sections}
         self._replaying = self._journal.begun(self._state.txn + 1)
         if self._replaying is not None:
@@ -153,7 +151,7 @@ class Pipeline:
             if self._replaying is None:
                 self._apply_requests()
             writer = (
-                self.stream.frame(self._spark)
+                self._intake.frame(self._spark)
                 .writeStream.queryName(f"headrace {self.name} {id(self)}")
                 .foreachBatch(self._on_batch)
                 .option("checkpointLocation", self._store.sub("spark").address)
@@ -207,7 +205,7 @@ class Pipeline:
         self.nudge()
         if self._streaming is not None:
             try:
-                self._streaming.processAllAvailable()
+                self._intake.await_all(self._streaming)
             except Exception as error:
                 if self.closed:
                     return
@@ -217,14 +215,16 @@ class Pipeline:
         self.nudge()
         self.tick(wait=True)
 
-    def close(self) -> None:
+    def close(self, *, for_good: bool = False) -> None:
         """Stop after the running batch; its successor, if Spark is that quick, is turned away.
+        With `for_good` nobody will go on where it stops.
 
         Spark is stopped outside the lock: it waits for a callback that may wait for the lock.
         """
         with self._lock:
             self.closed = True
             streaming, self._streaming = self._streaming, None
+        self._intake.close(for_good=for_good)
         if streaming is not None:
             streaming.stop()
         for query in self._queries.values():
@@ -287,12 +287,7 @@ class Pipeline:
         }
         self._journal.change(
             int(version),
-            {
-                "version": int(version),
-                "created": [created_record(q, since) for q in created],
-                "deleted": [deleted_record(q, ends[q], e) for q, e in deleted.items()],
-                "statistics": [self._statistics.tuples_per_slice, self._statistics.keys],
-            },
+            change_record(version, self._statistics, created, since, deleted, ends),
         )
         self._registry.apply(
             [(q.uid, q.name, q.logical, since, q.partial_first) for q in created],
@@ -341,38 +336,49 @@ class Pipeline:
 
     # -- transactions -------------------------------------------------------------------------
 
-    def _on_batch(self, batch: DataFrame, batch_id: int) -> None:
+    def _on_batch(self, given: DataFrame, batch_id: int) -> None:
         """Spark's callback for every micro-batch."""
-        with self._lock:
-            if self.closed:
-                # Returning would let Spark commit a batch that never ran.
-                raise ExecutionError(f"stream {self.name!r} is closing; batch {batch_id} is left")
-            if batch_id <= self._state.batch_id:
+        if batch_id <= self._state.batch_id:
+            return
+        try:
+            if self._replaying is None and not self._intake.await_tuples(
+                self._state.offsets, lambda: self._streaming is None or self._streaming.isActive
+            ):
                 return
-            started = time.monotonic()
-            try:
-                begin = self._replaying
-                if begin is None:
-                    self._apply_requests()
-                    begin = Begin(
-                        self._state.txn + 1,
-                        "batch",
-                        batch_id,
-                        int(self._registry.version),
-                        self._clock.now(),
-                    )
-                    self._journal.begin(begin)
-                seen = self._scan.of(batch, self._streaming)
-                self._transact(begin, seen, defer=self._catches_up(started))
-                self._replaying = None
-                self._apply_requests()
-            except Exception as error:
+            with self._lock:
+                if not self.closed:
+                    self._batch(given, batch_id)
+                elif not self._intake.may_skip:
+                    # Returning would let Spark commit a batch that never ran.
+                    raise ExecutionError(f"stream {self.name!r} closed; batch {batch_id} is left")
+        except Exception as error:
+            if not self.closed:
                 self._fail_all(error)
-                raise
-            self.batches += 1
-            self._ended_at = time.monotonic()
-            self.last_batch_ms = (self._ended_at - started) * 1000.0
+            raise
         self.nudge()
+
+    def _batch(self, given: DataFrame, batch_id: int) -> None:
+        started = time.monotonic()
+        begin = self._replaying
+        if begin is None:
+            self._apply_requests()
+            begin = Begin(
+                self._state.txn + 1,
+                "batch",
+                batch_id,
+                int(self._registry.version),
+                self._clock.now(),
+                self._intake.ranges(self._state.offsets),
+            )
+            self._journal.begin(begin)
+        batch = self._intake.batch(given, begin.ranges, self._streaming)
+        self._transact(begin, batch, defer=self._catches_up(started))
+        self._replaying = None
+        self._intake.done(self._state.offsets)
+        self._apply_requests()
+        self.batches += 1
+        self._ended_at = time.monotonic()
+        self.last_batch_ms = (self._ended_at - started) * 1000.0
 
     def _catches_up(self, started: float) -> bool:
         """Whether results may wait for the next batch, which is about to come: the stream is far
@@ -411,7 +417,7 @@ class Pipeline:
             queries=self._queries,
             state=self._state,
             purge=self._purge,
-            scan=self._scan,
+            give_up_files=self._intake.give_up_files,
             exclude=self._exclude,
             listeners=self._listeners,
         )
@@ -424,7 +430,7 @@ class Pipeline:
             self._journal.buckets.delete(name)
         if not defer:
             self._purge = False
-        self._note_statistics(outcome.infos)
+        self._statistics = outcome.statistics or self._statistics
         self._exclude(outcome.failed)
         self._forget_plans()
 
@@ -436,13 +442,6 @@ class Pipeline:
         return int(self._registry.version)
 
     # -- small things -------------------------------------------------------------------------
-
-    def _note_statistics(self, infos: list[dict[str, Any]]) -> None:
-        tuples = sum(i["tuples"] for i in infos)
-        keys = max((i["keys"] for i in infos), default=0)
-        slices = {s for i in infos for ref in i["sections"] for s in ref["slices"]}
-        if tuples and keys and slices:
-            self._statistics = Statistics(tuples / len(slices), float(keys))
 
     def _forget_plans(self) -> None:
         """Let go of plan versions that no section needs, and of the changelogs before them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,23 @@ def snapshot_record(entry: PlanEntry, queries: Mapping[int, Query]) -> dict[str,
 def deleted_record(query: Query, until_us: int, error: str | None) -> dict[str, Any]:
     """The end of a query."""
     return {"uid": int(query.uid), "until_us": until_us, "error": error}
+
+
+def change_record(
+    version: Version,
+    statistics: Statistics,
+    created: Sequence[Query],
+    since_us: int,
+    deleted: Mapping[Query, str | None],
+    ends_us: Mapping[Query, int],
+) -> dict[str, Any]:
+    """One changelog; deleted queries come with the reason they failed, if any."""
+    return {
+        "version": int(version),
+        "created": [created_record(q, since_us) for q in created],
+        "deleted": [deleted_record(q, ends_us[q], e) for q, e in deleted.items()],
+        "statistics": [statistics.tuples_per_slice, statistics.keys],
+    }
 
 
 @dataclass(frozen=True)

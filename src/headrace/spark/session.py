@@ -324,7 +324,7 @@ class Session:
 
     def _retire(self, pipeline: Pipeline) -> None:
         """Without sharing, a query that has ended takes its pipeline with it."""
-        pipeline.close()
+        pipeline.close(for_good=True)
         with self._lock:
             stream = pipeline.stream.schema.name
             self._past_us[stream] = self._highest_us(stream)

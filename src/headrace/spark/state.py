@@ -23,6 +23,8 @@ class PipelineState:
     tuples: int = 0
     without_time: int = 0
     from_future: int = 0
+    offsets: tuple[int, ...] | None = None
+    """Of an Arrow source: everything before is in the state."""
     late: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -39,6 +41,7 @@ class PipelineState:
             "tuples": self.tuples,
             "without_time": self.without_time,
             "from_future": self.from_future,
+            "offsets": self.offsets,
             "late": {str(k): v for k, v in self.late.items()},
             "progress": {
                 "watermark_us": self.progress.watermark_us,
@@ -68,5 +71,6 @@ class PipelineState:
             tuples=value["tuples"],
             without_time=value["without_time"],
             from_future=value["from_future"],
+            offsets=None if value["offsets"] is None else tuple(value["offsets"]),
             late={int(k): v for k, v in value["late"].items()},
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -15,7 +15,7 @@ from headrace.query.schema import StreamSchema, quoted
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import columns_of
 from headrace.spark.file_scan import is_parquet
-from headrace.spark.ranges import ranges
+from headrace.spark.readers import Readers
 from headrace.spark.sinks import Sink
 from headrace.types import duration_us
 
@@ -105,6 +105,12 @@ class Stream:
         """Whether tasks can probably read the tuples by themselves, without the JVM."""
         return isinstance(self.source, DataFrame) and is_parquet(self.source)
 
+    @cached_property
+    def readers(self) -> Readers:
+        """Of an Arrow source: all pipelines that read it."""
+        assert not isinstance(self.source, DataFrame)
+        return Readers(self.source)
+
     @property
     def partitions(self) -> tuple[str, ...]:
         """Partitions known beforehand."""
@@ -121,12 +127,6 @@ class Stream:
         if column.type == "timestamp":
             return f"unix_micros({name})"
         return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {name})"
-
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """The streaming DataFrame to run: tuples, or offset ranges of an Arrow source."""
-        if isinstance(self.source, DataFrame):
-            return self.source
-        return ranges(spark, self.source)
 
     @property
     def arrow_schema(self) -> pa.Schema:

@@ -16,9 +16,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headrace.kernels.answers import Setting
+from headrace.optimizer import Statistics
 from headrace.spark.culprits import find_culprits
 from headrace.spark.emitter import Emitter, Listener
-from headrace.spark.file_scan import Batch, FileScan
+from headrace.spark.file_scan import Batch
 from headrace.spark.fire_job import FireJob, replaced
 from headrace.spark.fire_task import FireTask
 from headrace.spark.firing import still_needed
@@ -26,6 +27,7 @@ from headrace.spark.ingest_job import Ingest
 from headrace.spark.ingest_task import BatchFrame
 from headrace.spark.journal import Begin, Journal
 from headrace.spark.messages import Message, SectionRef
+from headrace.spark.offsets import after
 from headrace.spark.plans import PlanBook
 from headrace.spark.query import Query
 from headrace.spark.state import PipelineState
@@ -47,6 +49,16 @@ class Outcome:
     used_files: set[str]
     """Bucket files that were there before or on the way; those not in the state can go."""
 
+    @property
+    def statistics(self) -> Statistics | None:
+        """How many tuples and keys there were, if there were any."""
+        tuples = sum(i["tuples"] for i in self.infos)
+        keys = max((i["keys"] for i in self.infos), default=0)
+        slices = {s for i in self.infos for ref in i["sections"] for s in ref["slices"]}
+        if not (tuples and keys and slices):
+            return None
+        return Statistics(tuples / len(slices), float(keys))
+
 
 @dataclass(frozen=True)
 class Transaction:
@@ -61,7 +73,7 @@ class Transaction:
     queries: Mapping[int, Query]
     state: PipelineState
     purge: bool
-    scan: FileScan
+    give_up_files: Callable[[str], None]
     exclude: Callable[[Mapping[int, str]], int]
     """Takes queries that raise out of the plan and returns the version without them."""
     listeners: Sequence[Listener]
@@ -100,7 +112,7 @@ class Transaction:
         # Only a firing of sessions tells which are still open; without one all pieces stay.
         held_from = emitter.held_from_us if emitter.fired_sessions else BEGINNING
         kept = still_needed(active, sections, self.plans.plans, upto, held_from)
-        after = replace(
+        then = replace(
             state,
             progress=progress,
             txn=begin.txn,
@@ -110,9 +122,10 @@ class Transaction:
             tuples=state.tuples + sum(i["tuples"] for i in infos),
             without_time=state.without_time + sum(i["without_time"] for i in infos),
             from_future=state.from_future + sum(i["from_future"] for i in infos),
+            offsets=None if state.offsets is None else after(state.offsets, begin.ranges),
             late=late,
         )
-        return Outcome(after, infos, emitter.failed, used)
+        return Outcome(then, infos, emitter.failed, used)
 
     def _ingest(self, begin: Begin, batch: Batch) -> tuple[Begin, FireTask | None, list[Message]]:
         """Run the ingest job; queries whose expressions raise are taken out and it runs again."""
@@ -140,7 +153,7 @@ class Transaction:
                 if not unreadable:
                     return begin, owed, messages
                 take_back(self.queries.values(), begin.txn)
-                self.scan.give_up_files(unreadable[0])
+                self.give_up_files(unreadable[0])
                 batch = batch.without_files()
             except Exception as error:
                 culprits = find_culprits(job, batch, [q.logical for q in entry.queries], error)

@@ -28,6 +28,9 @@ class DriverSource:
     driver: Driver
     info: StreamInfo
     rows_per_batch: int
+    reader: str
+    """Who reads: the consumer itself, or pipelines of which each reads all, and the slowest counts:
+    it has taken what all of them have committed."""
     consumer: str = "headrace"
 
     @property
@@ -50,7 +53,7 @@ class DriverSource:
         self, partition: int, start: int, end: int, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         return self.driver.read(
-            self.info.name, partition, start, end, columns=columns, consumer=self.consumer
+            self.info.name, partition, start, end, columns=columns, consumer=self.reader
         )
 
     def commit(self, offsets: tuple[int, ...]) -> None:
@@ -70,8 +73,9 @@ class Adapter:
         self._queries: dict[str, hr.Query] = {}
 
     def start(self, task: Task) -> dict[str, Any]:
+        reader = "headrace" if self._options["sharing"] == "auto" else "pipelines"
         for info in task.streams:
-            source = DriverSource(self._driver, info, int(self._options["rows_per_batch"]))
+            source = DriverSource(self._driver, info, int(self._options["rows_per_batch"]), reader)
             self._session.stream(
                 info.name, source, event_time=info.event_time, lateness=info.lateness
             )

@@ -1,0 +1,45 @@
+"""All pipelines that read one Arrow source: what none of them needs any more."""
+
+from __future__ import annotations
+
+import threading
+
+from headrace.sources import ArrowSource
+from headrace.spark.offsets import Offsets
+
+
+class Readers:
+    """Tells a source that keeps tuples when nobody will read them again."""
+
+    def __init__(self, source: ArrowSource) -> None:
+        self._tell = getattr(source, "commit", None)
+        self._lock = threading.Lock()
+        self._read: dict[str, Offsets] = {}
+        self._told: Offsets | None = None
+
+    def joins(self, name: str, offsets: Offsets) -> None:
+        """A pipeline will read from these offsets on."""
+        with self._lock:
+            self._read[name] = offsets
+            self._told = self._needed()
+
+    def done(self, name: str, offsets: Offsets) -> None:
+        """A pipeline will not read again what lies before these offsets."""
+        with self._lock:
+            self._read[name] = offsets
+            self._tell_all()
+
+    def leaves(self, name: str) -> None:
+        """A pipeline will not read any more."""
+        with self._lock:
+            self._read.pop(name, None)
+            self._tell_all()
+
+    def _tell_all(self) -> None:
+        if self._tell is not None and self._read and self._needed() != self._told:
+            self._told = self._needed()
+            self._tell(self._told)
+
+    def _needed(self) -> Offsets:
+        """The slowest of each partition counts."""
+        return tuple(min(of_all) for of_all in zip(*self._read.values(), strict=True))

@@ -1,0 +1,39 @@
+"""spark/readers.py: a source that keeps tuples lets go only of what all pipelines have read."""
+
+from __future__ import annotations
+
+from headrace.sources import Generator
+from headrace.spark.readers import Readers
+
+
+class Keeping(Generator):
+    """Notes what it was told."""
+
+    def commit(self, offsets: tuple[int, ...]) -> None:
+        TOLD.append(offsets)
+
+
+TOLD: list[tuple[int, ...]] = []
+
+
+def test_the_slowest_of_each_partition_counts() -> None:
+    TOLD.clear()
+    readers = Readers(Keeping())
+    readers.joins("a", (0, 0))
+    readers.joins("b", (0, 0))
+    readers.done("a", (5, 3))
+    readers.done("b", (2, 7))
+    readers.done("b", (2, 9))
+    assert TOLD == [(2, 3)], "told only where it changed"
+
+
+def test_who_leaves_holds_nothing_back() -> None:
+    TOLD.clear()
+    readers = Readers(Keeping())
+    readers.joins("a", (0,))
+    readers.joins("b", (0,))
+    readers.done("a", (5,))
+    readers.leaves("b")
+    assert TOLD == [(5,)]
+    readers.leaves("a")
+    assert TOLD == [(5,)], "with nobody left nothing is known to be needless"
