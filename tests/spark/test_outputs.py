@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 from typing import Any, Literal
@@ -115,21 +116,71 @@ def test_a_source_is_told_what_will_not_be_read_again(
     assert committed == [1, 2, 3, 4], "each once, when both queries have it"
 
 
+class Growing(hr.testing.MemoryStream):
+    """Gets one table more between the first look that finds something and the next."""
+
+    grown = False
+
+    def latest_offsets(self, start: tuple[int, ...]) -> tuple[int, ...]:
+        found = super().latest_offsets(start)
+        if found != start and not self.grown:
+            self.grown = True
+            self.push(rows([2]))
+        return found
+
+    def commit(self, offsets: tuple[int, ...]) -> None:
+        with (Path(self.path) / "committed").open("a") as file:
+            file.write(f"{offsets[0]}\n")
+
+
 def test_a_batch_takes_what_has_come_when_it_runs(spark: SparkSession) -> None:
-    """Not only what was there when Spark called for it: the first batch of a stream waits here."""
-    stream = hr.testing.MemoryStream(SCHEMA)
-    batches: list[int] = []
-
-    class Counting(hr.testing.MemoryStream):
-        def commit(self, offsets: tuple[int, ...]) -> None:
-            batches.append(offsets[0])
-
-    counting = Counting(SCHEMA, path=stream.path)
+    """Not only what was there when it was found that there is something to do."""
+    stream = Growing(SCHEMA)
     with hr.Session(spark) as session:
-        session.stream("s", counting, event_time="time")
+        session.stream("s", stream, event_time="time")
         session.sql(PER_KEY, name="q")
-        for number in range(3):
-            stream.push(rows([number]))
+        stream.push(rows([1]))
         session.start()
         session.process_all_available()
-    assert batches == [3]
+    assert (Path(stream.path) / "committed").read_text().split() == ["2"], "both in one batch"
+
+
+def test_a_query_that_has_ended_holds_nothing_back_after_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    stream = Remembering(SCHEMA, path=tmp_path / "stream")
+    checkpoint = str(tmp_path / "checkpoint")
+    for number in range(2):
+        with hr.Session(spark, sharing="off", checkpoint=checkpoint) as session:
+            session.stream("s", stream, event_time="time")
+            session.sql(PER_KEY, name="stays")
+            ends = session.sql(PER_KEY, name="ends") if number == 0 else None
+            session.start()
+            stream.push(rows([number]))
+            session.process_all_available()
+            if ends is not None:
+                ends.stop()
+    committed = (Path(stream.path) / "committed").read_text().split()
+    assert committed[-1] == "2", "what the one that stays has read"
+
+
+def test_a_checkpoint_without_offsets_is_refused_in_words(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    stream = hr.testing.MemoryStream(SCHEMA, path=tmp_path / "stream")
+    checkpoint = tmp_path / "checkpoint"
+    with hr.Session(spark, checkpoint=str(checkpoint)) as session:
+        session.stream("s", stream, event_time="time")
+        session.sql(PER_KEY, name="q")
+        session.start()
+        stream.push(rows([1]))
+        session.process_all_available()
+    for path in checkpoint.rglob("*.commit.json"):
+        record = json.loads(path.read_text())
+        del record["offsets"]
+        path.write_text(json.dumps(record))
+    with (
+        hr.Session(spark, checkpoint=str(checkpoint)) as session,
+        pytest.raises(hr.ExecutionError, match=r"'s'.*an earlier version"),
+    ):
+        session.stream("s", stream, event_time="time")

@@ -142,9 +142,7 @@ class FromSource:
         return spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
 
     def begin(self, offsets: Offsets | None) -> Offsets | None:
-        reached = self._source.initial_offsets() if offsets is None else offsets
-        self._readers.joins(self._name, reached)
-        return reached
+        return self._readers.joins(self._name, offsets)
 
     def await_tuples(self, start: Offsets | None, alive: Callable[[], bool]) -> bool:
         pause = _LOOK_AGAIN_S

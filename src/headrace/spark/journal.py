@@ -31,7 +31,7 @@ class Begin:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Begin:
         """Back from the journal."""
-        return cls(**{**record, "ranges": tuple(Range(**r) for r in record["ranges"])})
+        return cls(**{**record, "ranges": tuple(Range(**r) for r in record.get("ranges", ()))})
 
 
 class Journal:

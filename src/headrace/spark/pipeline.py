@@ -119,6 +119,11 @@ class Pipeline:
         commit = self._journal.last_commit()
         if commit is not None:
             self._state = PipelineState.from_record(commit, self._state.progress)
+            if self._state.offsets is None and not self.stream.rows_in_jvm:
+                raise ExecutionError(
+                    f"stream {self.name!r}: the checkpoint was made by an earlier version, which "
+                    "kept the offsets of Arrow sources elsewhere; begin with a new one"
+                )
         begins = self._intake.begin(self._state.offsets)
         self._state = replace(self._state, offsets=begins)
         needed = {s.version for s in self._state.sections}

@@ -12,16 +12,22 @@ class Readers:
     """Tells a source that keeps tuples when nobody will read them again."""
 
     def __init__(self, source: ArrowSource) -> None:
+        self._source = source
         self._tell = getattr(source, "commit", None)
         self._lock = threading.Lock()
         self._read: dict[str, Offsets] = {}
         self._told: Offsets | None = None
 
-    def joins(self, name: str, offsets: Offsets) -> None:
-        """A pipeline will read from these offsets on."""
+    def joins(self, name: str, offsets: Offsets | None) -> Offsets:
+        """A pipeline will read from these offsets on, or from where a new stream begins.
+
+        Under the lock, so that nobody lets go meanwhile of what it will read.
+        """
         with self._lock:
-            self._read[name] = offsets
+            begins = self._source.initial_offsets() if offsets is None else offsets
+            self._read[name] = begins
             self._told = self._needed()
+            return begins
 
     def done(self, name: str, offsets: Offsets) -> None:
         """A pipeline will not read again what lies before these offsets."""

@@ -359,6 +359,7 @@ class Session:
             pipeline = self._pipeline(f"{name}.{number}", stream, name, number)
             self._restore(pipeline)
             if not pipeline.registry.active:
+                pipeline.close(for_good=True)
                 del self._pipelines[f"{name}.{number}"]
 
     def _free_name(self) -> str:

@@ -71,6 +71,6 @@ class PipelineState:
             tuples=value["tuples"],
             without_time=value["without_time"],
             from_future=value["from_future"],
-            offsets=None if value["offsets"] is None else tuple(value["offsets"]),
+            offsets=None if value.get("offsets") is None else tuple(value["offsets"]),
             late={int(k): v for k, v in value["late"].items()},
         )

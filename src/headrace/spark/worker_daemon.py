@@ -2,8 +2,9 @@
 
 Over a Unix socket, a worker that Spark no longer needs finds the socket closed when it says
 goodbye, and the daemon prints a stack trace for it. Nothing is wrong, so nothing is printed.
-Spark runs this module when `spark.python.daemon.module` names it (`hr.local_spark` does). Workers
-of data sources come from Spark's own daemon whatever the setting; ours say `hush` in them.
+Spark runs this module when `spark.python.daemon.module` names it (`hr.local_spark` does). The
+worker that looks for data sources comes from Spark's own daemon whatever the setting;
+`pyspark_headrace` says `hush` in it.
 """
 
 from __future__ import annotations
