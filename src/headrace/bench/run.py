@@ -140,6 +140,8 @@ class _Finder:
             last["rate"] = 0.0
             return 0.0
         last["rate"] = rate
+        self._stage.relieve()  # what the run at 100 % left waiting is not the run's at 90 %
+        self._stage.settle(0.9 * rate, self._watcher.waiting)
         record["at_90"] = self._record(record, self._try(0.9 * rate, max(seconds, self._length())))
         return rate
 
