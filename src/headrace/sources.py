@@ -23,7 +23,8 @@ class ArrowSource(Protocol):
     for `read` it is pickled and sent to tasks.
 
     One that keeps tuples until they are processed may also have ``commit(offsets)``: it is told
-    when nothing before these offsets will be read again.
+    when nothing before these offsets will be read again. With ``newest_offsets()``, how far it has
+    come, it is asked once for all pipelines that wait for their turn, not once for each.
     """
 
     @property

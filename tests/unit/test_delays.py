@@ -1,4 +1,4 @@
-"""bench/driver/delays.py: distributions by name, and that they are what their names say."""
+"""delays.py: distributions by name, and that they are what their names say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.bench.driver.delays import Constant, Exponential, Gamma, Uniform, Zipf, read_delay
+from headrace.delays import Constant, Exponential, Gamma, Uniform, Zipf, read_delay
 
 TEXTS = {
     "constant:150ms": Constant(0.15),

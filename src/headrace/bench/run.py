@@ -17,9 +17,9 @@ from headrace.bench.driver.load import speed
 from headrace.bench.driver.process import SystemFailed
 from headrace.bench.driver.stage import Moment, Setup, Stage, Stretch, driver_settings
 from headrace.bench.effort import Effort
-from headrace.bench.results.provenance import commit, machine
 from headrace.bench.results.summary import capacity, processed, record_of, verdict_of
 from headrace.bench.results.verdict import SMALL_STEP, STEP, Tried, search
+from headrace.provenance import commit, machine
 
 _BATCHES = 10
 """A rate is judged over at least so many batches of the system under test."""

@@ -1,1 +1,1 @@
-"""Progress of event time: numbers in, watermarks out."""
+"""Progress of event time: numbers in; watermarks, delays and the next sweep out."""

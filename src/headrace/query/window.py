@@ -83,11 +83,14 @@ class TimeWindow:
         inside &= (ends > life_start) if partial_first else (starts >= life_start)
         return [(int(s), int(e)) for s, e in zip(starts[inside], ends[inside], strict=True)]
 
+    def next_end(self, time_us: int) -> int:
+        """The first end of a window after a time."""
+        end = (self.offset_us + self.size_us) % self.slide_us
+        return time_us - (time_us - end) % self.slide_us + self.slide_us
+
     def needed_from(self, watermark_us: int) -> int:
         """Event time before which no window that ends after the watermark begins."""
-        end = (self.offset_us + self.size_us) % self.slide_us
-        next_end = watermark_us - (watermark_us - end) % self.slide_us + self.slide_us
-        return next_end - self.size_us
+        return self.next_end(watermark_us) - self.size_us
 
     def __str__(self) -> str:
         slide = "" if self.slide_us == self.size_us else f" every {_seconds(self.slide_us)}"

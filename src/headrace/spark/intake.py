@@ -61,6 +61,12 @@ class Intake(Protocol):
         """The tuples that were called for."""
         ...
 
+    def queued(
+        self, start: Offsets | None, streaming: StreamingQuery | None
+    ) -> tuple[float, float | None]:
+        """How many tuples wait, and when the first of them came, as far as the source tells."""
+        ...
+
     def done(self, offsets: Offsets | None) -> None:
         """Nothing before these offsets will be read again."""
         ...
@@ -112,6 +118,20 @@ class FromSpark:
     ) -> Batch:
         return self._scan.of(given, streaming)
 
+    def queued(
+        self, start: Offsets | None, streaming: StreamingQuery | None
+    ) -> tuple[float, float | None]:
+        """The batch that was called for is about as large as the last one; what the source says
+        to be behind it comes on top."""
+        last = streaming.lastProgress if streaming is not None else None
+        if last is None:
+            return 0.0, None
+        behind = sum(
+            float(source.metrics.get("avgOffsetsBehindLatest", 0.0) or 0.0)
+            for source in last.sources
+        )
+        return float(last.numInputRows) + behind, None
+
     def done(self, offsets: Offsets | None) -> None:
         pass
 
@@ -134,6 +154,7 @@ class FromSource:
         self._name = name
         self._source = source
         self._readers = readers
+        self._arrivals = readers.arrivals
         self._changed = threading.Condition()
         self._closed = False
         self._silent_at = -math.inf
@@ -171,6 +192,17 @@ class FromSource:
         self, given: DataFrame, ranges: tuple[Range, ...], streaming: StreamingQuery | None
     ) -> Batch:
         return Batch(given, ranges=ranges)
+
+    def queued(
+        self, start: Offsets | None, streaming: StreamingQuery | None
+    ) -> tuple[float, float | None]:
+        assert start is not None
+        if not self._arrivals.known:
+            ranges = self.ranges(start)
+            return float(sum(r.end - r.start for r in ranges)), None
+        newest = self._arrivals.newest()
+        waiting = sum(max(n - s, 0) for n, s in zip(newest, start, strict=True))
+        return float(waiting), self._arrivals.came_at(start)
 
     def done(self, offsets: Offsets | None) -> None:
         assert offsets is not None

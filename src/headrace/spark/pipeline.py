@@ -25,12 +25,16 @@ from headrace.optimizer import Statistics
 from headrace.progress.watermark import Progress
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
+from headrace.query.window import TimeWindow
 from headrace.registry.changelog import Registry
+from headrace.scheduling.snapshot import PipelineView
+from headrace.scheduling.standing import Standing
 from headrace.spark.culprits import reason_of
 from headrace.spark.emitter import Listener
 from headrace.spark.explain import explain_plan, explain_query
 from headrace.spark.file_scan import Batch
 from headrace.spark.firing import members_of, still_needed
+from headrace.spark.gate import Gate
 from headrace.spark.intake import intake_of
 from headrace.spark.journal import Begin, Journal
 from headrace.spark.messages import SectionRef
@@ -40,7 +44,7 @@ from headrace.spark.restore import change_record, restore_registry, snapshot_rec
 from headrace.spark.state import PipelineState
 from headrace.spark.store import Store
 from headrace.spark.streams import Stream
-from headrace.spark.transaction import Transaction, take_back
+from headrace.spark.transaction import Outcome, Transaction, take_back
 from headrace.types import BEGINNING, Clock, QueryUid, Version
 
 log = logging.getLogger("headrace")
@@ -66,6 +70,7 @@ class Pipeline:
         store: Store,
         clock: Clock,
         setting: Setting,
+        gate: Gate,
         *,
         trigger: str = "0 seconds",
         listeners: Sequence[Listener] = (),
@@ -77,6 +82,7 @@ class Pipeline:
         self.start_after_us = BEGINNING
         """Queries created here begin after this event time, whatever this pipeline has seen."""
         self._spark = spark
+        self._gate = gate
         self._clock = clock
         self._trigger = trigger
         self._listeners = listeners
@@ -105,6 +111,9 @@ class Pipeline:
         self._purge = False
         self._oldest_change = 0
         self._ended_at = -math.inf
+        self.standing = Standing(stream.lateness_us / 1e6)
+        self._windows: tuple[tuple[TimeWindow, int], ...] = ()
+        self._hurried = 0
         self.batches = 0
         self.last_batch_ms = 0.0
 
@@ -138,6 +147,7 @@ class Pipeline:
                 self._plans.build(Version(version), active, statistics)
         if self._registry.version not in self._plans.plans:
             self._plans.build(self._registry.version, [], self._statistics)
+        self._note_windows()
         self._journal.drop_orphans({s.file for s in self._state.sections})
         if self._replaying is not None:
             take_back(self._queries.values(), self._replaying.txn)
@@ -209,6 +219,7 @@ class Pipeline:
         self._raise_failure()
         self.nudge()
         if self._streaming is not None:
+            self._hurried += 1
             try:
                 self._intake.await_all(self._streaming)
             except Exception as error:
@@ -216,6 +227,8 @@ class Pipeline:
                     return
                 self._raise_failure()
                 raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
+            finally:
+                self._hurried -= 1
         self._raise_failure()
         self.nudge()
         self.tick(wait=True)
@@ -230,6 +243,7 @@ class Pipeline:
             self.closed = True
             streaming, self._streaming = self._streaming, None
         self._intake.close(for_good=for_good)
+        self._gate.dismiss(self)
         if streaming is not None:
             streaming.stop()
         for query in self._queries.values():
@@ -300,6 +314,7 @@ class Pipeline:
             version,
         )
         self._registry.compact()
+        self._note_windows()
         self._plans.propose(version, list(self._registry.active.values()), self._statistics)
         for query, error in deleted.items():
             query.ended(ends[query], error)
@@ -347,20 +362,31 @@ class Pipeline:
             return
         try:
             if self._replaying is None and not self._intake.await_tuples(
-                self._state.offsets, lambda: self._streaming is None or self._streaming.isActive
+                self._state.offsets, self._is_wanted
             ):
                 return
-            with self._lock:
-                if not self.closed:
-                    self._batch(given, batch_id)
-                elif not self._intake.may_skip:
-                    # Returning would let Spark commit a batch that never ran.
-                    raise ExecutionError(f"stream {self.name!r} closed; batch {batch_id} is left")
+            turn = self._gate.enter(self, self._is_wanted)
+            try:
+                with self._lock:
+                    if turn is not None and not self.closed:
+                        self._batch(given, batch_id)
+                    elif not self._intake.may_skip:
+                        # Returning would let Spark commit a batch that never ran.
+                        raise ExecutionError(
+                            f"stream {self.name!r} closed; batch {batch_id} is left"
+                        )
+            finally:
+                if turn is not None:
+                    self._gate.leave(self)
         except Exception as error:
             if not self.closed:
                 self._fail_all(error)
             raise
         self.nudge()
+
+    def _is_wanted(self) -> bool:
+        """Whether anybody still waits for the batch that Spark has called for."""
+        return self._streaming is None or self._streaming.isActive
 
     def _batch(self, given: DataFrame, batch_id: int) -> None:
         started = time.monotonic()
@@ -427,6 +453,7 @@ class Pipeline:
             listeners=self._listeners,
         )
         outcome = transaction.run(begin, batch, defer=defer)
+        self._learn(begin, outcome)
         active = self._registry.active
         late = {u: n for u, n in outcome.state.late.items() if QueryUid(u) in active}
         self._state = replace(outcome.state, late=late)
@@ -439,12 +466,66 @@ class Pipeline:
         self._exclude(outcome.failed)
         self._forget_plans()
 
+    def _learn(self, begin: Begin, outcome: Outcome) -> None:
+        """What a batch tells the scheduler; replays and ticks tell nothing that holds again."""
+        if begin.kind != "batch" or self._replaying is not None:
+            return
+        watermark_us = outcome.state.progress.watermark_us
+        self.standing.ran(
+            settled_s=begin.now_s,
+            tuples=outcome.tuples,
+            rows=outcome.rows,
+            ingest_s=outcome.ingest_s,
+            fire_s=outcome.fire_s,
+            watermark_s=None if watermark_us <= BEGINNING else watermark_us / 1e6,
+            swept=outcome.fire_s is not None,
+        )
+
     def _exclude(self, reasons: Mapping[int, str]) -> int:
         """Take failed queries out of the plan; returns its version."""
         failed = {self._queries[u]: r for u, r in reasons.items() if u in self._registry.active}
         if failed:
             self._change([], failed)
         return int(self._registry.version)
+
+    # -- for the gate -------------------------------------------------------------------------
+
+    def view(self, now_s: float, waits_since_s: float) -> PipelineView:
+        """What the scheduler may know of it now, from the last committed state."""
+        state = self._state
+        queued, oldest_s = self._intake.queued(state.offsets, self._streaming)
+        deadline_us = self._next_deadline_us(state.emitted_upto_us)
+        return self.standing.view(
+            self.name,
+            now_s=now_s,
+            waits_since_s=waits_since_s,
+            queued=queued,
+            oldest_s=oldest_s,
+            deadline_s=None if deadline_us is None else deadline_us / 1e6,
+            hurried=self._hurried > 0 or self._replaying is not None,
+        )
+
+    def _note_windows(self) -> None:
+        """The windows of the active queries, each with the time from which on it may end."""
+        found = {
+            (window, BEGINNING if q.partial_first else q.since_us + window.size_us - 1)
+            for q in self._registry.active.values()
+            if isinstance(window := q.logical.window, TimeWindow)
+        }
+        # A selection or a session window has no deadline: such a pipeline is always due.
+        timed = all(
+            isinstance(q.logical.window, TimeWindow) for q in self._registry.active.values()
+        )
+        self._windows = tuple(found) if timed else ()
+
+    def _next_deadline_us(self, emitted_upto_us: int) -> int | None:
+        """The next end of any window, None while that is unknown."""
+        if emitted_upto_us <= BEGINNING:
+            return None
+        return min(
+            (window.next_end(max(emitted_upto_us, since)) for window, since in self._windows),
+            default=None,
+        )
 
     # -- small things -------------------------------------------------------------------------
 

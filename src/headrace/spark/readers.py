@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from headrace.sources import ArrowSource
+from headrace.spark.arrivals import Arrivals
 from headrace.spark.offsets import Offsets
 
 
@@ -12,6 +13,7 @@ class Readers:
     """Tells a source that keeps tuples when nobody will read them again."""
 
     def __init__(self, source: ArrowSource) -> None:
+        self.arrivals = Arrivals(source)
         self._source = source
         self._tell = getattr(source, "commit", None)
         self._lock = threading.Lock()

@@ -19,9 +19,11 @@ from headrace.errors import ExecutionError, QueryError
 from headrace.kernels.answers import Setting
 from headrace.query.logical import Function, LogicalQuery
 from headrace.query.schema import StreamSchema
+from headrace.scheduling.policies import policy_named
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import SparkAnalyzer
 from headrace.spark.emitter import Listener
+from headrace.spark.gate import Gate
 from headrace.spark.metrics import Delivered, Meter, SessionMetrics, session_metrics
 from headrace.spark.pipeline import Pipeline
 from headrace.spark.query import Query
@@ -29,7 +31,7 @@ from headrace.spark.sinks import Sink, SinkFunction
 from headrace.spark.store import Store
 from headrace.spark.streams import Stream
 from headrace.sql import parse
-from headrace.types import BEGINNING, Clock, QueryUid, SystemClock
+from headrace.types import BEGINNING, Clock, QueryUid, SystemClock, duration_us
 
 _TICK_S = 1.0
 _KEPT_ENDED = 1000
@@ -60,6 +62,9 @@ class Session:
         sharing: Literal["auto", "off"] = "auto",
         clock: Clock | None = None,
         trigger: str = "0 seconds",
+        policy: str = "default",
+        concurrency: int | None = None,
+        patience: str = "30 seconds",
     ) -> None:
         if sharing not in ("auto", "off"):
             raise QueryError(f"sharing is {sharing!r}", choices=("'auto'", "'off'"))
@@ -69,6 +74,12 @@ class Session:
         self._trigger = trigger
         self._temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="headrace-")
         self._store = Store(str(checkpoint) if checkpoint is not None else str(self._temporary))
+        self._gate = Gate(
+            policy_named(policy),
+            self._checked(concurrency),
+            self._clock,
+            patience_s=duration_us(patience) / 1e6,
+        )
         self._analyzer = SparkAnalyzer(spark)
         self._streams: dict[str, Stream] = {}
         self._pipelines: dict[str, Pipeline] = {}
@@ -220,6 +231,7 @@ class Session:
         self._stop_ticking.set()
         if self._ticker is not None:
             self._ticker.join()
+        self._gate.close()
         for pipeline in self._pipelines.values():
             pipeline.close()
         if self._temporary is not None:
@@ -250,6 +262,11 @@ class Session:
         listener that raises is logged and hurts nobody.
         """
         self._listeners.append(listener)
+
+    def schedule(self, policy: str, *, concurrency: int | None = None) -> None:
+        """Decide from now on by another policy, which lets so many batches run at a time."""
+        self._check_open()
+        self._gate.change(policy_named(policy), self._checked(concurrency))
 
     def explain(self) -> str:
         """Groups, classes, slices and state of every pipeline, in words."""
@@ -285,6 +302,7 @@ class Session:
             self._store.sub("streams", *folders),
             self._clock,
             self._setting,
+            self._gate,
             trigger=self._trigger,
             listeners=self._listeners,
         )
@@ -375,6 +393,14 @@ class Session:
                 if pipeline.is_running:
                     pipeline.nudge()
                     pipeline.tick()
+
+    def _checked(self, concurrency: int | None) -> int:
+        """So many batches at a time: as many as there are cores, if nothing else is said."""
+        if concurrency is None:
+            return max(int(self._spark.sparkContext.defaultParallelism), 1)
+        if concurrency < 1:
+            raise QueryError(f"concurrency is {concurrency}", choices=("1 or more",))
+        return concurrency
 
     def _check_open(self) -> None:
         if self._closed:

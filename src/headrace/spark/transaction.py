@@ -8,6 +8,7 @@ after it, unless that is left for the next batch.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -48,11 +49,21 @@ class Outcome:
     failed: dict[int, str]
     used_files: set[str]
     """Bucket files that were there before or on the way; those not in the state can go."""
+    rows: int
+    """Results that were delivered."""
+    ingest_s: float
+    fire_s: float | None
+    """How long the firing took, None where nothing was due."""
+
+    @property
+    def tuples(self) -> int:
+        """How many were read."""
+        return sum(i["tuples"] for i in self.infos)
 
     @property
     def statistics(self) -> Statistics | None:
         """How many tuples and keys there were, if there were any."""
-        tuples = sum(i["tuples"] for i in self.infos)
+        tuples = self.tuples
         keys = max((i["keys"] for i in self.infos), default=0)
         slices = {s for i in self.infos for ref in i["sections"] for s in ref["slices"]}
         if not (tuples and keys and slices):
@@ -86,6 +97,7 @@ class Transaction:
         emitter = Emitter(self.spark, self.queries, begin.txn, self.clock, self.listeners)
         infos: list[dict[str, Any]] = []
         upto = state.emitted_upto_us
+        begun = time.monotonic()
         if batch is not None:
             begin, owed, messages = self._ingest(begin, batch)
             upto = max(upto, state.progress.watermark_us)
@@ -96,6 +108,7 @@ class Transaction:
             sections = replaced(sections, emitter.take_compacted())
             fresh = [SectionRef.from_json(s) for i in infos for s in i["sections"]]
             used |= {s.file for s in (*sections, *fresh)}
+        ingested = time.monotonic()
         late = self._note_late(infos)
         highest = _highest(infos)
         progress = state.progress.heard(highest, begin.now_s) if highest else state.progress
@@ -125,7 +138,16 @@ class Transaction:
             offsets=None if state.offsets is None else after(state.offsets, begin.ranges),
             late=late,
         )
-        return Outcome(then, infos, emitter.failed, used)
+        fired = then.emitted_upto_us > state.emitted_upto_us
+        return Outcome(
+            then,
+            infos,
+            emitter.failed,
+            used,
+            emitter.rows,
+            ingested - begun,
+            time.monotonic() - ingested if fired else None,
+        )
 
     def _ingest(self, begin: Begin, batch: Batch) -> tuple[Begin, FireTask | None, list[Message]]:
         """Run the ingest job; queries whose expressions raise are taken out and it runs again."""

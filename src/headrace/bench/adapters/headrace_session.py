@@ -17,6 +17,8 @@ _DEFAULTS: dict[str, str | float | int] = {
     "cores": 0,
     "driver_memory": "6g",
     "rows_per_batch": 12_000_000,
+    "policy": "default",
+    "concurrency": 0,
 }
 _AWAIT_S = 60.0
 
@@ -49,6 +51,9 @@ class DriverSource:
         latest = self.driver.latest(self.info.name)
         return tuple(min(e, s + most) for s, e in zip(start, latest, strict=True))
 
+    def newest_offsets(self) -> tuple[int, ...]:
+        return self.driver.latest(self.info.name)
+
     def read(
         self, partition: int, start: int, end: int, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
@@ -69,7 +74,12 @@ class Adapter:
         cores = int(self._options["cores"]) or None
         memory = str(self._options["driver_memory"])
         self._spark = hr.local_spark(cores, **{"spark.driver.memory": memory})
-        self._session = hr.Session(self._spark, sharing=self._options["sharing"])  # type: ignore[arg-type]
+        self._session = hr.Session(
+            self._spark,
+            sharing=self._options["sharing"],  # type: ignore[arg-type]
+            policy=str(self._options["policy"]),
+            concurrency=int(self._options["concurrency"]) or None,
+        )
         self._queries: dict[str, hr.Query] = {}
 
     def start(self, task: Task) -> dict[str, Any]:

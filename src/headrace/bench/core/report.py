@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headrace.bench.core.measure import Figure
-from headrace.bench.results.provenance import commit, machine
+from headrace.provenance import commit, machine
 
 
 def save(path: Path, figures: Sequence[Figure], settings: dict[str, Any]) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from headrace.bench.driver.delays import Constant, Delay, Seconds
 from headrace.bench.makers import Maker
+from headrace.delays import Constant, Delay, Seconds
 
 TICK_S = 0.01
 """Events are handed over in steps of this length; nothing is measured more finely."""

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from headrace.bench.driver.delays import read_delay
 from headrace.bench.driver.feed import TICK_S, Feed
 from headrace.bench.driver.protocol import StreamInfo
 from headrace.bench.driver.queues import Queue, QueueFull
 from headrace.bench.makers import maker
 from headrace.bench.workloads import StreamSpec, Workload
+from headrace.delays import read_delay
 
 LATE_S = 0.5
 """A driver that hands events over later than this does not measure, it disturbs."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -29,54 +27,16 @@ from matplotlib.ticker import (
 from headrace.bench.results.curves import Numbers
 from headrace.bench.results.panels import Line, Sheet, number
 from headrace.bench.results.verdict import WARM_UP
+from headrace.looks import LOOKS
 
 Look = dict[str, Any]
 
-FONT = 9
-_STYLE: Any = {
-    "font.size": FONT,
-    "axes.titlesize": FONT,
-    "axes.labelsize": FONT,
-    "xtick.labelsize": FONT,
-    "ytick.labelsize": FONT,
-    "legend.fontsize": FONT,
-    "figure.labelsize": FONT,
-    "legend.frameon": False,
-    "legend.handlelength": 2.8,
-    "legend.columnspacing": 1.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "0.9",
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4.5,
-    "savefig.dpi": 200,
-}
-_LOOKS: list[tuple[str, Any, str]] = [
-    ("#0072B2", "-", "o"),
-    ("#D55E00", "--", "s"),
-    ("#009E73", "-.", "^"),
-    ("#CC79A7", (0, (1, 1)), "D"),
-    ("#000000", (0, (5, 1, 1, 1, 1, 1)), "v"),
-    ("#56B4E9", (0, (7, 2)), "P"),
-    ("#E69F00", (0, (3, 1, 1, 1)), "X"),
-    ("#7F7F7F", (0, (2, 1)), "*"),
-]
-"""Colour (Okabe and Ito), line and marker: any one of them tells lines apart."""
 THIN = 0.8
 TIME = "time since the start of the run (s)"
 _OFFERED: dict[str, Any] = {"color": "0.25", "linewidth": 1.0, "linestyle": (0, (1, 1.5))}
 _WARM: dict[str, Any] = {"facecolor": "0.5", "alpha": 0.13, "linewidth": 0}
 _WIDE = 20.0
 """Values this many times apart ask for a logarithmic axis."""
-
-
-def style() -> AbstractContextManager[None]:
-    """The settings under which a figure is to be made."""
-    return mpl.rc_context(_STYLE)
 
 
 def sheet_of(
@@ -112,7 +72,7 @@ def look_of(sheet: Sheet) -> dict[str, Look]:
     """How the line of each name looks."""
     looks = {}
     for i, name in enumerate(sheet.names):
-        color, style, marker = _LOOKS[i % len(_LOOKS)]
+        color, style, marker = LOOKS[i % len(LOOKS)]
         looks[name] = {"color": color, "linestyle": style, "marker": marker}
     return looks
 
@@ -120,7 +80,7 @@ def look_of(sheet: Sheet) -> dict[str, Look]:
 def spaced(count: int, look: Look) -> tuple[int, int]:
     """Six markers along a line of so many points, beside those of the other lines."""
     every = max(count // 6, 1)
-    order = [marker for _, _, marker in _LOOKS].index(look["marker"])
+    order = [marker for _, _, marker in LOOKS].index(look["marker"])
     return (every // 2 + order * every // 4) % every, every
 
 

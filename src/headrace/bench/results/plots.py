@@ -28,6 +28,7 @@ from headrace.bench.results.curves import (
 from headrace.bench.results.drawing import Look
 from headrace.bench.results.panels import FEW_LINES, Line, arrange
 from headrace.bench.results.records import Record, label, value
+from headrace.looks import style
 
 
 def latency_over_time(runs: Sequence[Record]) -> Figure | None:
@@ -56,7 +57,7 @@ def latency_over_time(runs: Sequence[Record]) -> Figure | None:
             seen.append(middle)
         processing_times.append(bool(known.any()))
 
-    with drawing.style():
+    with style():
         figure, axes = drawing.sheet_of(sheet, draw)
         drawing.time_axis(axes, sheet)
         drawing.latency_axis(axes, "y", np.concatenate(seen))
@@ -89,7 +90,7 @@ def latency_cdf(runs: Sequence[Record]) -> Figure | None:
         x, share = np.concatenate((x[:1], x)), np.concatenate(([0.0], share))
         ax.step(x, share, where="post", **look, markevery=marks)
 
-    with drawing.style():
+    with style():
         figure, axes = drawing.sheet_of(sheet, draw)
         drawing.latency_axis(axes, "x", np.concatenate(seen))
         for ax in axes:
@@ -114,7 +115,7 @@ def throughput_over_time(runs: Sequence[Record]) -> Figure | None:
         x, taken = per_second(*series(line.record, "taken"), step)
         ax.plot(x, taken, **look, markevery=drawing.spaced(len(x), look), zorder=3)
 
-    with drawing.style():
+    with style():
         figure, axes = drawing.sheet_of(sheet, draw)
         drawing.time_axis(axes, sheet)
         drawing.count_axis(axes)
@@ -139,7 +140,7 @@ def queue_over_time(runs: Sequence[Record]) -> Figure | None:
         thin = {**look, "linewidth": 1.1}
         ax.plot(x, queued, **thin, markevery=drawing.spaced(len(x), look), zorder=3)
 
-    with drawing.style():
+    with style():
         figure, axes = drawing.sheet_of(sheet, draw)
         drawing.time_axis(axes, sheet)
         drawing.count_axis(axes)
@@ -167,17 +168,17 @@ def latency_by_rate(runs: Sequence[Record]) -> Figure | None:
         x = np.array(sorted({r["rate"] for r in curve}))
         at = [[r for r in curve if r["rate"] == rate] for rate in x]
         held = np.array([all(value(r, "verdict", "sustained") is not False for r in a) for a in at])
-        for figure_name, style in (("p50", "-"), ("p99", "--")):
+        for figure_name, dashes in (("p50", "-"), ("p99", "--")):
             y = np.array([np.median([_latency(r, figure_name) or np.nan for r in a]) for a in at])
             color, marker = look["color"], look["marker"]
-            ax.plot(x, y, color=color, linestyle=style, zorder=3)
+            ax.plot(x, y, color=color, linestyle=dashes, zorder=3)
             ax.plot(x[held], y[held], color=color, marker=marker, linestyle="", zorder=4)
             hollow: Look = {"markerfacecolor": "white", "markeredgecolor": color}
             ax.plot(x[~held], y[~held], marker=marker, linestyle="", zorder=4, **hollow)
             seen.extend(y)
         unheld.append(not held.all())
 
-    with drawing.style():
+    with style():
         figure, axes = drawing.sheet_of(sheet, draw, apart=True)
         drawing.latency_axis(axes, "y", np.array(seen))
         drawing.rate_axis(axes)
@@ -219,7 +220,7 @@ def sustainable_by_queries(records: Sequence[Record]) -> Figure | None:
         down = y - np.maximum(low, y / 1000)
         ax.errorbar(sorted(latest), y, yerr=(down, high - y), capsize=3, elinewidth=1, **look)
 
-    with drawing.style():
+    with style():
         figure, axes = drawing.sheet_of(sheet, draw)
         for ax in axes:
             drawing.log_axes(ax, [r["queries"] for r in good], seen)

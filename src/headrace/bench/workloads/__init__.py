@@ -11,9 +11,9 @@ from typing import Literal
 
 import headrace as hr
 from headrace.bench import makers
-from headrace.bench.driver.delays import read_delay
 from headrace.bench.workloads.draws import PLACEHOLDER, Draw, fill, read_draws, unused
 from headrace.bench.workloads.toml_table import TomlTable
+from headrace.delays import read_delay
 
 NEEDS = ("joins",)
 """What a system under test may be asked to do beside windowed aggregates of one stream."""

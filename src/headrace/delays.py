@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-import headrace as hr
+from headrace.errors import HeadraceError
 
 Seconds = npt.NDArray[np.float64]
 
@@ -152,6 +152,6 @@ def _read(word: str, kind: str, text: str) -> float:
         raise _refused(text, f"{word!r} is no number") from None
 
 
-def _refused(text: str, why: str) -> hr.HeadraceError:
+def _refused(text: str, why: str) -> HeadraceError:
     forms = ", ".join(form for _, _, form in _READERS.values())
-    return hr.HeadraceError(f"delay {text!r}: {why} (valid: {forms})")
+    return HeadraceError(f"delay {text!r}: {why} (valid: {forms})")

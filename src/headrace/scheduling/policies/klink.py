@@ -1,0 +1,119 @@
+"""Klink: the pipeline whose window is due first, and under memory pressure the one that frees most.
+
+Where a run has a fixed cost, as a micro-batch has, running early may take more than it brings: a
+pipeline that is not due, and whose queue is worth less work than the fixed cost of a run, is held.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from headrace.scheduling.order import Order, Turn
+from headrace.scheduling.slack import slack_s
+from headrace.scheduling.snapshot import Memory, PipelineView, Snapshot
+
+_TIE = 1.1
+"""Pipelines that free about the same (to a tenth) are ordered by slack."""
+
+
+@dataclass(frozen=True)
+class Klink:
+    """Least expected slack first; b, and the ways out of memory mode, are those of section 3.4."""
+
+    memory_mode: bool = True
+    enter_at: float = 0.5
+    """b: the share of the memory bound at which memory mode begins."""
+    free_share: float = 0.5
+    """It ends when this share of what was in use then is free …"""
+    lasts_s: float = 3.0
+    """… or after so long."""
+    gated = True
+
+    @property
+    def name(self) -> str:
+        """``klink``, or ``klink-without-memory``."""
+        return "klink" if self.memory_mode else "klink-without-memory"
+
+    def order(self, snapshot: Snapshot) -> Order:
+        """Least slack first; in memory mode, most memory freed first."""
+        slacks = {p.name: slack_s(p, snapshot.now_s, snapshot.cycle_s) for p in snapshot.pipelines}
+        memory = self._memory(snapshot)
+        if memory.entered_at_s is not None:
+            turns = self._freeing(snapshot, slacks)
+        else:
+            turns = self._by_slack(snapshot, slacks)
+        return Order(turns, memory)
+
+    def _memory(self, snapshot: Snapshot) -> Memory:
+        memory = snapshot.memory
+        if not self.memory_mode:
+            return memory
+        if memory.entered_at_s is not None:
+            freed = memory.used <= (1.0 - self.free_share) * memory.used_at_entry
+            if not freed and snapshot.now_s - memory.entered_at_s < self.lasts_s:
+                return memory
+            memory = replace(memory, entered_at_s=None, used_at_entry=0.0)
+            if freed:
+                return memory
+        if memory.share >= self.enter_at:
+            return replace(memory, entered_at_s=snapshot.now_s, used_at_entry=memory.used)
+        return memory
+
+    def _by_slack(self, snapshot: Snapshot, slacks: dict[str, float | None]) -> tuple[Turn, ...]:
+        """Pipelines of which no window is known yet go by how long they wait."""
+        turns = []
+        for pipeline in snapshot.pipelines:
+            slack = slacks[pipeline.name]
+            urgency = pipeline.waits_since_s - snapshot.now_s if slack is None else slack
+            turns.append((urgency, pipeline.waits_since_s, _turn(pipeline, snapshot, slack)))
+        turns.sort(key=lambda item: item[:2])
+        return tuple(turn for _, _, turn in turns)
+
+    def _freeing(self, snapshot: Snapshot, slacks: dict[str, float | None]) -> tuple[Turn, ...]:
+        found = []
+        for pipeline in snapshot.pipelines:
+            freed, stages = freed_by(pipeline, snapshot.cycle_s)
+            slack = slacks[pipeline.name]
+            rank = math.floor(math.log(freed, _TIE)) if freed > 0.0 else -math.inf
+            urgency = 0.0 if slack is None else slack
+            turn = Turn(pipeline.name, f"frees {freed:,.0f} bytes of memory", slack, stages)
+            found.append((-rank, urgency, turn))
+        found.sort(key=lambda item: item[:2])
+        return tuple(turn for _, _, turn in found)
+
+
+def freed_by(pipeline: PipelineView, cycle_s: float) -> tuple[float, int | None]:
+    """The most memory that a cycle frees, and how many stages to run for it (None: all).
+
+    ``p_k = sz · (1 − Π S_i)`` for the stages up to k, as far as the cycle's time goes.
+    """
+    most, best = 0.0, None
+    queued = passed = 0.0
+    share = 1.0
+    per_event = 0.0
+    for k, stage in enumerate(pipeline.stages, 1):
+        queued += stage.queued
+        per_event += share * stage.per_event_s
+        share *= stage.selectivity
+        passed = queued if per_event <= 0.0 else min(queued, cycle_s / per_event)
+        freed = passed * (1.0 - share) * (pipeline.bytes_per_event or 1.0)
+        if freed > most * (1.0 + 1e-9):
+            most, best = freed, k
+    return most, None if best == len(pipeline.stages) else best
+
+
+def _turn(pipeline: PipelineView, snapshot: Snapshot, slack: float | None) -> Turn:
+    if slack is None:
+        return Turn(pipeline.name, "no window of it is known yet")
+    due = any(
+        s.arrived_at_s is not None or snapshot.now_s >= s.estimate.high_s for s in pipeline.sweeps
+    )
+    if due:
+        return Turn(pipeline.name, "its sweep has come", slack)
+    held = pipeline.events_s < pipeline.fixed_s and not pipeline.hurried
+    wait = min(s.estimate.mean_s for s in pipeline.sweeps) - snapshot.now_s
+    reason = f"its sweep is due in {wait:.2f} s"
+    if held:
+        reason += f"; {pipeline.queued:,.0f} events are not worth a run before"
+    return Turn(pipeline.name, reason, slack, held=held)

@@ -1,0 +1,97 @@
+"""What one pipeline of micro-batches knows of itself: its cost, its progress, its last run.
+
+The watermark of a batch is known only once the batch has been read. But every batch tells how far
+the watermark was behind the clock when the batch was settled; a sweep is due when the clock has
+gone as far past its deadline and the lateness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace.progress.sweep import SweepEstimate, Sweeps
+from headrace.scheduling.cost import PipelineCost
+from headrace.scheduling.snapshot import PipelineView, Stage, SweepView
+
+_HISTORY = 100
+"""Batches remembered: delays are those of the last minute, not of the last hour."""
+_STEADY_S = 0.5
+"""A batch whose watermark was so much farther from the clock than expected shows a stream that is
+catching up or held up: nothing is expected of it then."""
+
+
+@dataclass(slots=True)
+class Standing:
+    """Kept by a pipeline, read by the gate. One thread writes; readers see whole values."""
+
+    lateness_s: float
+    cost: PipelineCost = field(default_factory=PipelineCost)
+    sweeps: Sweeps = field(default_factory=lambda: Sweeps(history=_HISTORY))
+    last_turn_s: float = 0.0
+    settled_s: float = 0.0
+    """When the last batch was settled: what waits has come since."""
+    in_progress: bool = False
+    steady: bool = False
+
+    def ran(
+        self,
+        *,
+        settled_s: float,
+        tuples: int,
+        rows: int,
+        ingest_s: float,
+        fire_s: float | None,
+        watermark_s: float | None,
+        swept: bool,
+    ) -> None:
+        """After a batch; `fire_s` is None where nothing was due."""
+        self.cost = self.cost.ingested(tuples, ingest_s)
+        if fire_s is not None:
+            self.cost = self.cost.fired(rows, fire_s)
+        self.settled_s = self.last_turn_s = settled_s
+        self.in_progress = not swept
+        if watermark_s is not None:
+            behind_s = settled_s - watermark_s - self.lateness_s
+            expected = self.sweeps.estimate(0.0)
+            self.steady = (
+                expected.epochs > 0
+                and expected.low_s - _STEADY_S <= behind_s <= expected.high_s + _STEADY_S
+            )
+            self.sweeps = self.sweeps.swept(behind_s)
+
+    def expected(self, deadline_s: float) -> SweepEstimate | None:
+        """When a window's sweep can be had; None while the stream does not move with the clock."""
+        if not self.steady:
+            return None
+        return self.sweeps.estimate(deadline_s + self.lateness_s)
+
+    def view(
+        self,
+        name: str,
+        *,
+        now_s: float,
+        waits_since_s: float,
+        queued: float,
+        oldest_s: float | None,
+        deadline_s: float | None,
+        hurried: bool,
+        downstream_s: float = 0.0,
+    ) -> PipelineView:
+        """For a decision now."""
+        estimate = None if deadline_s is None else self.expected(deadline_s)
+        ingest = self.cost.ingest
+        stage = Stage(queued, ingest.per_event_s, min(self.cost.selectivity, 1.0))
+        return PipelineView(
+            name=name,
+            stages=(stage,),
+            sweeps=() if estimate is None else (SweepView(estimate),),
+            waits_since_s=waits_since_s,
+            last_turn_s=self.last_turn_s,
+            oldest_s=self.settled_s if oldest_s is None else oldest_s,
+            deadline_s=float("inf") if deadline_s is None else deadline_s,
+            fixed_s=ingest.fixed_s,
+            sweep_s=self.cost.sweep_s,
+            downstream_s=downstream_s,
+            in_progress=self.in_progress,
+            hurried=hurried,
+        )
