@@ -1,4 +1,4 @@
-"""The command line: `headrace demo`, `headrace bench`, `headrace version`."""
+"""The command line: `headrace demo`, `bench`, `simulate` and `version`."""
 
 from __future__ import annotations
 
@@ -44,6 +44,21 @@ def bench(context: typer.Context) -> None:
         typer.echo(f"headrace bench needs {missing.name}: pip install 'headrace[bench]'", err=True)
         raise typer.Exit(1) from None
     commands(args=context.args, prog_name="headrace bench")
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def simulate(context: typer.Context) -> None:
+    """Compare scheduling policies against a virtual clock, as their papers do: klink."""
+    try:
+        from headrace.simulator.commands import app as commands
+    except ModuleNotFoundError as missing:
+        needs = f"headrace simulate needs {missing.name}: pip install 'headrace[bench]'"
+        typer.echo(needs, err=True)
+        raise typer.Exit(1) from None
+    commands(args=context.args, prog_name="headrace simulate")
 
 
 @app.command()

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from headrace.spark.metrics import Counters, Delivered, session_metrics
+from headrace.spark.metrics import Counters, Delivered, ScheduleMetrics, session_metrics
+
+IDLE = ScheduleMetrics("default", 2, 0, 0, 0, 0.0, 0.0, False)
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ def test_counters_are_a_mapping_too() -> None:
 
 
 def test_a_session_without_streams_has_served_nothing() -> None:
-    metrics = session_metrics([], [], Delivered())
+    metrics = session_metrics([], [], Delivered(), IDLE)
     assert metrics.queries == metrics.tuples == metrics.rows == 0
     assert metrics.tuples_per_s is None
     assert metrics.queries_per_scan == 0.0
@@ -32,5 +34,5 @@ def test_a_session_without_streams_has_served_nothing() -> None:
 
 def test_what_forgotten_queries_were_given_still_counts() -> None:
     past = Delivered().plus(rows=3, windows=1).plus(rows=4, windows=2)
-    metrics = session_metrics([], [], past)
+    metrics = session_metrics([], [], past, IDLE)
     assert (metrics.rows, metrics.windows) == (7, 3)

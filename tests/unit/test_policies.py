@@ -70,6 +70,17 @@ def test_klink_holds_what_is_not_due_and_not_worth_a_run() -> None:
     assert names("klink", at(10.0, replace(small, hurried=True))) == ["small"], "somebody waits"
 
 
+def test_a_pipeline_that_is_due_does_not_drag_in_what_came_after_its_sweep() -> None:
+    # 40 s of events wait, 400 ms of work; the sweep came after 10 s of them.
+    behind = view("p", 70.0, queued=40_000, oldest_s=60.0, fixed_s=0.1)
+    (turn,) = Klink().order(at(100.0, behind)).turns
+    assert turn.until_s == pytest.approx(70.2), "300 ms of work that can wait are left out"
+    (turn,) = Klink().order(at(100.0, replace(behind, fixed_s=0.5))).turns
+    assert turn.until_s is None, "a run of its own would cost more"
+    (turn,) = Klink().order(at(100.0, replace(behind, oldest_s=80.0))).turns
+    assert turn.until_s is None, "what had come by then is read already"
+
+
 def test_a_pipeline_without_known_windows_goes_by_how_long_it_waits() -> None:
     unknown = view("unknown", waits_since_s=4.0, sweeps=())
     order = Klink().order(at(10.0, view("soon", 12.0), view("over", 1.0), unknown))

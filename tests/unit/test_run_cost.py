@@ -30,6 +30,14 @@ def test_it_follows_a_change() -> None:
     assert learned(*runs).of(1e5) == pytest.approx(1.3, rel=0.1)
 
 
+def test_a_cold_start_and_a_pause_change_nothing() -> None:
+    sizes = [1e5, 3e5, 2e5, 5e5] * 4
+    runs = [(n, 0.2 + 1e-6 * n) for n in sizes]
+    disturbed = learned((2e3, 11.0), *runs[:8], (1e5, 4.0), *runs[8:])
+    assert disturbed.fixed_s == pytest.approx(0.2, rel=0.15)
+    assert disturbed.per_event_s == pytest.approx(1e-6, rel=0.15)
+
+
 def test_runs_of_one_size_are_told_right_at_that_size() -> None:
     cost = learned(*[(1e5, 0.3)] * 20)
     assert cost.of(1e5) == pytest.approx(0.3)

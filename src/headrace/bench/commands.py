@@ -12,6 +12,7 @@ from rich.table import Table
 
 import headrace as hr
 from headrace.bench import suites, workloads
+from headrace.bench.alternate import alternate
 from headrace.bench.core.command import core
 from headrace.bench.driver.stage import Setup
 from headrace.bench.effort import Effort
@@ -38,6 +39,11 @@ _Delay = Annotated[str | None, typer.Option(help="On the way to the queue: gamma
 _Lateness = Annotated[str | None, typer.Option(help="How long to wait for late events: 2 seconds")]
 _File = Annotated[Path | None, typer.Option(help="Real data, where the workload takes some")]
 _Out = Annotated[Path | None, typer.Option(help=f"The record; default: a new file in {RUNS}")]
+_QueueMb = Annotated[
+    int | None,
+    typer.Option(min=1, help="Memory of the queues, with backpressure; default: 4 GB without"),
+]
+_Rate = Annotated[float | None, typer.Option(help="Events/s; default: the workload's")]
 _Answer = Annotated[float, typer.Option(min=1, help="Seconds to wait for a system to answer")]
 
 
@@ -60,7 +66,7 @@ def run_command(
     workload: _Workload,
     sut: _Sut = "headrace",
     sharing: _Sharing = "auto",
-    rate: Annotated[float | None, typer.Option(help="Events/s; default: the workload's")] = None,
+    rate: _Rate = None,
     queries: _Queries = None,
     seconds: Annotated[float, typer.Option(min=1, help="How long it is measured")] = 60.0,
     seed: _Seed = 7,
@@ -69,12 +75,13 @@ def run_command(
     delay: _Delay = None,
     lateness: _Lateness = None,
     file: _File = None,
+    queue_mb: _QueueMb = None,
     out: _Out = None,
     answer: _Answer = 180.0,
 ) -> None:
     """Offer a fixed rate for a while, and measure."""
     setup = _setup(workload, sut, sharing, queries, seed, partitions, options, answer)
-    setup = _changed(setup, delay, lateness, file)
+    setup = _changed(setup, delay, lateness, file, queue_mb)
     with told() as watcher:
         record = run(setup, setup.workload.rate if rate is None else rate, seconds, watcher)
     _finish(record, out)
@@ -129,6 +136,41 @@ def sustain_command(
             ),
             watcher,
         )
+    _finish(record, out)
+
+
+@app.command("alternate")
+def alternate_command(
+    workload: _Workload,
+    setting: Annotated[str, typer.Argument(help="NAME=VALUE,VALUE,… of the system")],
+    sut: _Sut = "headrace",
+    sharing: _Sharing = "auto",
+    rate: _Rate = None,
+    queries: _Queries = None,
+    seconds: Annotated[float, typer.Option(min=1, help="Of every value, in every round")] = 40.0,
+    rounds: Annotated[int, typer.Option(min=1, help="How often all values are measured")] = 3,
+    pause: Annotated[float, typer.Option(min=0, help="Seconds after a change, not measured")] = (
+        15.0
+    ),
+    seed: _Seed = 7,
+    partitions: _Partitions = 2,
+    options: _Set = None,
+    delay: _Delay = None,
+    lateness: _Lateness = None,
+    file: _File = None,
+    queue_mb: _QueueMb = None,
+    out: _Out = None,
+    answer: _Answer = 180.0,
+) -> None:
+    """One running system under several values of a setting, in turns; ratios with intervals."""
+    setup = _setup(workload, sut, sharing, queries, seed, partitions, options, answer)
+    setup = _changed(setup, delay, lateness, file, queue_mb)
+    with clear_errors():
+        name, text = _pair(setting)
+    values = [v.strip() for v in text.split(",") if v.strip()]
+    with told() as watcher:
+        offered = setup.workload.rate if rate is None else rate
+        record = alternate(setup, offered, seconds, name, values, rounds, pause, watcher)
     _finish(record, out)
 
 
@@ -226,8 +268,16 @@ def _setup(
         return Setup(loaded, sut, count, seed, partitions, given, answer_s=answer_s)
 
 
-def _changed(setup: Setup, delay: str | None, lateness: str | None, file: Path | None) -> Setup:
-    """With another delay, lateness or real data than its file says."""
+def _changed(
+    setup: Setup,
+    delay: str | None,
+    lateness: str | None,
+    file: Path | None,
+    queue_mb: int | None = None,
+) -> Setup:
+    """With another delay, lateness or real data than its file says; with bounded queues."""
+    if queue_mb is not None:
+        setup = replace(setup, queue_bytes=queue_mb * 2**20, backpressure=True)
     with clear_errors():
         workload = setup.workload.with_delay(delay, lateness)
         if file is not None:

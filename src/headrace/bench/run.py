@@ -44,10 +44,10 @@ def run(setup: Setup, rate: float, seconds: float, watcher: Watcher) -> Record:
     """Offer a rate for so long and measure; whatever happens, what was measured is returned."""
     setup = replace(setup, workload=setup.workload.at_rate(rate))
     made = check_rate(setup, rate)
-    record = _begin(setup, "run", made)
+    record = begin_record(setup, "run", made)
     record |= {"rate": rate, "seconds": seconds, "verdict": None, "summary": None}
-    with _recorded(record), Stage(setup) as stage:
-        _ready(stage, watcher)
+    with recorded(record), Stage(setup) as stage:
+        await_ready(stage, watcher)
         record["settings"]["sut"] = stage.server.settings
         watcher.say("warming up until results come")
         stage.settle(rate * setup.workload.rate_share(0.0), watcher.waiting)
@@ -60,13 +60,13 @@ def sustain(setup: Setup, start: float, effort: Effort, watcher: Watcher) -> Rec
     """The highest rate that is held, and the latencies at it and at 90 % of it."""
     setup = replace(setup, workload=setup.workload.at_rate(start))
     made = check_rate(setup, start)
-    record = _begin(setup, "sustain", made)
+    record = begin_record(setup, "sustain", made)
     record |= {"searches": [], "at_100": None, "at_90": None, "sustainable_rate": None}
     found: list[float] = []
-    with _recorded(record):
+    with recorded(record):
         for number in range(effort.repeats):
             with Stage(setup) as stage:
-                _ready(stage, watcher)
+                await_ready(stage, watcher)
                 record["settings"]["sut"] = stage.server.settings
                 finder = _Finder(stage, effort, watcher, _SHARE_OF_SPEED * made)
                 finder.warm_up(start)
@@ -146,7 +146,7 @@ class _Finder:
         return rate
 
     def _record(self, record: Record, stretch: Stretch) -> Record:
-        base = {k: record[k] for k in _BASE}
+        base = {k: record[k] for k in BASE}
         return base | {"kind": "run"} | record_of(self._stage.setup, stretch)
 
     def _tried(self, rate: float, stretch: Stretch, tries: list[Record]) -> Tried:
@@ -226,10 +226,11 @@ def interval(values: Sequence[float]) -> Record:
     }
 
 
-_BASE = ("format", "workload", "sut", "queries", "seed", "commit", "at", "machine", "settings")
+BASE = ("format", "workload", "sut", "queries", "seed", "commit", "at", "machine", "settings")
 
 
-def _begin(setup: Setup, kind: str, made: float) -> Record:
+def begin_record(setup: Setup, kind: str, made: float) -> Record:
+    """What is the same for all of a run, before anything was measured."""
     told = asdict(setup.workload)
     return {
         "format": 1,
@@ -251,7 +252,7 @@ def _begin(setup: Setup, kind: str, made: float) -> Record:
     }
 
 
-class _recorded(suppress):  # noqa: N801  # reads as a statement: with _recorded(record)
+class recorded(suppress):  # noqa: N801  # reads as a statement: with recorded(record)
     """Notes in the record how it ended, and lets the caller go on with what it holds."""
 
     def __init__(self, record: Record) -> None:
@@ -260,7 +261,7 @@ class _recorded(suppress):  # noqa: N801  # reads as a statement: with _recorded
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         if kind is None:
-            if self._record["kind"] == "sustain":
+            if self._record["kind"] != "run":
                 self._record["end"] = "complete"
         elif issubclass(kind, KeyboardInterrupt):
             self._record["end"] = "interrupted"
@@ -270,6 +271,7 @@ class _recorded(suppress):  # noqa: N801  # reads as a statement: with _recorded
         return super().__exit__(kind, error, trace)
 
 
-def _ready(stage: Stage, watcher: Watcher) -> None:
+def await_ready(stage: Stage, watcher: Watcher) -> None:
+    """Until the system under test runs its queries."""
     watcher.say(f"starting {stage.setup.label} with {stage.setup.queries} queries")
     stage.await_ready()

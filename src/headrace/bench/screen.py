@@ -92,6 +92,10 @@ def _figures(record: Record) -> Iterator[tuple[str, str]]:
                 for name, text in _figures(record[key]):
                     yield f"at {share}: {name}", text
         return
+    if record["kind"] == "alternate":
+        for title, figures in (record["latency_s"] | record["ratios"]).items():
+            yield title, "   ".join(f"{name} {_spread(figures[name])}" for name in figures)
+        return
     summary = record.get("summary")
     if summary is None:
         return
@@ -116,6 +120,11 @@ def _figures(record: Record) -> Iterator[tuple[str, str]]:
     driver: dict[str, Any] = record["driver"]
     behind = 1000 * driver["behind_s"]
     yield "driver", f"{driver['cpu_cores'] or 0:.2f} cores, {behind:.0f} ms behind at most"
+
+
+def _spread(figure: dict[str, Any]) -> str:
+    low, high = figure["low"], figure["high"]
+    return f"{figure['mean']:.2f}" + (f" ({low:.2f} … {high:.2f})" if low is not None else "")
 
 
 def _latency(s: dict[str, Any]) -> str:

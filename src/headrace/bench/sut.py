@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 import headrace as hr
-from headrace.bench.adapters import Adapter, find
+from headrace.bench.adapters import Adapter, find, unchangeable
 from headrace.bench.driver.protocol import Driver
 
 _NICE = 5
@@ -38,7 +38,12 @@ def _carry_out(adapter: Adapter, requests: list[dict[str, Any]]) -> dict[int, st
     errors = adapter.create(created) if created else {}
     if deleted:
         errors = {**errors, **adapter.delete(deleted)}
-    return {r["number"]: errors[r["name"]] for r in requests if r["name"] in errors}
+    refused = {r["number"]: errors[r["name"]] for r in requests if r["name"] in errors}
+    change = getattr(adapter, "change", lambda name, _: unchangeable(name))
+    for request in requests:
+        if request["kind"] == "change" and (why := change(request["name"], request["text"])):
+            refused[request["number"]] = why
+    return refused
 
 
 def main() -> None:

@@ -1,69 +1,67 @@
 """What a run costs, learned from runs: a fixed part and a part per event.
 
-Ingest and fire are learned apart: every run ingests, only some fire.
+Medians, not means: the first batch of a cold process takes ten times as long as any other, and a
+pause of the machine now and then must not change who runs next. Ingest and fire are learned apart:
+every run ingests, only some fire.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import median
 
+_RUNS = 20
+"""Runs remembered."""
+_APART = 0.1
+"""Two runs tell a slope if their sizes differ by this share of the mean size."""
 _KEEP = 0.95
-"""Weight of what was known when one more run comes: about twenty runs are remembered."""
-_RIDGE = 0.05
-"""How strongly the slope is drawn to the mean cost per event while all runs were of one size."""
+"""Weight of what was known of rows and events when one more run comes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearCost:
-    """Seconds of a run against its events: least squares over the last runs, never negative."""
+    """Seconds of a run against its events: the median of all slopes (Theil and Sen) over the last
+    runs, and the median of what is left. Neither is ever negative."""
 
-    weight: float = 0.0
-    events: float = 0.0
-    seconds: float = 0.0
-    squares: float = 0.0
-    products: float = 0.0
+    runs: tuple[tuple[float, float], ...] = ()
+    per_event_s: float = 0.0
+    fixed_s: float = 0.0
 
     def ran(self, events: float, seconds: float) -> LinearCost:
         """After one more run. What cannot be (a clock that went back) is left out."""
         if events < 0 or seconds < 0:
             return self
-        return LinearCost(
-            _KEEP * self.weight + 1.0,
-            _KEEP * self.events + events,
-            _KEEP * self.seconds + seconds,
-            _KEEP * self.squares + events * events,
-            _KEEP * self.products + events * seconds,
-        )
+        runs = (*self.runs, (events, seconds))[-_RUNS:]
+        slope = _slope(runs)
+        left = median(s - slope * n for n, s in runs)
+        return LinearCost(runs, slope, max(left, 0.0))
 
     @property
     def known(self) -> bool:
         """Whether there was any run."""
-        return self.weight > 0.0
+        return bool(self.runs)
 
     @property
-    def per_event_s(self) -> float:
-        """The slope, between nothing and all of the cost."""
-        if not self.known or self.events <= 0.0:
-            return 0.0
-        mean = self.events / self.weight
-        spread = self.squares / self.weight - mean * mean
-        together = self.products / self.weight - mean * self.seconds / self.weight
-        # Runs of one size tell nothing of the slope: half of their cost is then put down to it.
-        prior = _RIDGE * mean * mean
-        even = self.seconds / self.events
-        slope = (together + prior * even / 2.0) / (spread + prior)
-        return min(max(slope, 0.0), even)
-
-    @property
-    def fixed_s(self) -> float:
-        """The intercept."""
-        if not self.known:
-            return 0.0
-        return max((self.seconds - self.per_event_s * self.events) / self.weight, 0.0)
+    def usual_s(self) -> float:
+        """What a run takes as a rule."""
+        return median(s for _, s in self.runs) if self.runs else 0.0
 
     def of(self, events: float) -> float:
         """What a run of so many events takes."""
         return self.fixed_s + self.per_event_s * events
+
+
+def _slope(runs: tuple[tuple[float, float], ...]) -> float:
+    mean = sum(n for n, _ in runs) / len(runs)
+    if mean <= 0.0:
+        return 0.0
+    slopes = [
+        (t - s) / (m - n) for (n, s), (m, t) in combinations(runs, 2) if abs(m - n) >= _APART * mean
+    ]
+    even = median(s for _, s in runs) / mean
+    # Runs of one size tell nothing of the slope: half of their cost is then put down to it.
+    return min(max(median(slopes), 0.0), even) if slopes else even / 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +94,4 @@ class PipelineCost:
     @property
     def sweep_s(self) -> float:
         """What firing takes, at its usual number of rows."""
-        if not self.fire.known:
-            return 0.0
-        return self.fire.seconds / self.fire.weight
+        return self.fire.usual_s

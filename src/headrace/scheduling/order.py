@@ -16,6 +16,8 @@ class Turn:
     slack_s: float | None = None
     stages: int | None = None
     """Run only so many of its stages; None runs it to its end."""
+    until_s: float | None = None
+    """Take only what had come by then; None takes all."""
     held: bool = False
     """Better not now, even if there is room: it would take more than it brings."""
 

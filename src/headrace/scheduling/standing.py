@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headrace.progress.sweep import SweepEstimate, Sweeps
+from headrace.progress.epochs import NO_DELAYS, EpochDelays, Moments
+from headrace.progress.sweep import SweepEstimate, Sweeps, anchor_s
 from headrace.scheduling.cost import PipelineCost
 from headrace.scheduling.snapshot import PipelineView, Stage, SweepView
 
 _HISTORY = 100
 """Batches remembered: delays are those of the last minute, not of the last hour."""
 _STEADY_S = 0.5
-"""A batch whose watermark was so much farther from the clock than expected shows a stream that is
-catching up or held up: nothing is expected of it then."""
+"""A batch whose watermark was so much farther from the clock than expected shows a stream that was
+held up: nothing is expected of it then …"""
+_WIDEST_S = 5.0
+"""… nor where the distance differs by more than this: such a stream is catching up."""
 
 
 @dataclass(slots=True)
@@ -27,6 +30,8 @@ class Standing:
     lateness_s: float
     cost: PipelineCost = field(default_factory=PipelineCost)
     sweeps: Sweeps = field(default_factory=lambda: Sweeps(history=_HISTORY))
+    delays: EpochDelays = field(default_factory=EpochDelays)
+    """Of tuples on their way to the source, by epoch."""
     last_turn_s: float = 0.0
     settled_s: float = 0.0
     """When the last batch was settled: what waits has come since."""
@@ -43,6 +48,7 @@ class Standing:
         fire_s: float | None,
         watermark_s: float | None,
         swept: bool,
+        delays: Moments = NO_DELAYS,
     ) -> None:
         """After a batch; `fire_s` is None where nothing was due."""
         self.cost = self.cost.ingested(tuples, ingest_s)
@@ -50,11 +56,15 @@ class Standing:
             self.cost = self.cost.fired(rows, fire_s)
         self.settled_s = self.last_turn_s = settled_s
         self.in_progress = not swept
+        self.delays = self.delays.heard(delays)
+        if swept:
+            self.delays = self.delays.swept()
         if watermark_s is not None:
             behind_s = settled_s - watermark_s - self.lateness_s
             expected = self.sweeps.estimate(0.0)
             self.steady = (
                 expected.epochs > 0
+                and expected.width_s <= _WIDEST_S
                 and expected.low_s - _STEADY_S <= behind_s <= expected.high_s + _STEADY_S
             )
             self.sweeps = self.sweeps.swept(behind_s)
@@ -63,7 +73,8 @@ class Standing:
         """When a window's sweep can be had; None while the stream does not move with the clock."""
         if not self.steady:
             return None
-        return self.sweeps.estimate(deadline_s + self.lateness_s)
+        anchor = anchor_s(deadline_s, self.lateness_s)
+        return self.sweeps.estimate(anchor, tuples=self.delays.expected)
 
     def view(
         self,

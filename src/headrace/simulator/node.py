@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from headrace.progress.sweep import SweepEstimate, anchor_s
-from headrace.scheduling.order import Order
-from headrace.scheduling.patience import with_patience
-from headrace.scheduling.policies import Policy
-from headrace.scheduling.snapshot import Memory, PipelineView, Snapshot, SweepView
+from headrace.scheduling.decision import Decision
+from headrace.scheduling.scheduler import Scheduler
+from headrace.scheduling.snapshot import Memory, PipelineView, SweepView
 from headrace.simulator.model import Conditions
 from headrace.simulator.part import Part
 from headrace.simulator.queues import Watermark
@@ -32,7 +31,7 @@ class Node:
 
     number: int
     conditions: Conditions
-    policy: Policy
+    scheduler: Scheduler
     parts: list[Part]
     sources: dict[int, list[Source]]
     """By query, for those whose first operator is here."""
@@ -53,7 +52,7 @@ class Node:
     def held_back(self) -> bool:
         """Whether sources may not send: memory is full, or in memory mode, which runs operators
         from the first after the source on and leaves the source out (section 3.4)."""
-        return self.memory.entered_at_s is not None or self.memory.used >= self.memory.bound
+        return self.scheduler.memory_mode or self.memory.used >= self.memory.bound
 
     @property
     def speed(self) -> float:
@@ -69,22 +68,18 @@ class Node:
         for part in waiting:
             if part.waits_since_s is None:
                 part.waits_since_s = now_s
-        if not self.policy.gated:
+        if self.scheduler.policy.gated:
+            self._take_turns(now_s, self.decide(now_s, waiting), passed, left)
+        else:
             self._share(now_s, waiting, passed, left)
-            return
-        order = self.decide(now_s, waiting)
-        self.memory = order.memory
-        self._take_turns(now_s, order, passed, left)
 
     # -- deciding -----------------------------------------------------------------------------
 
-    def decide(self, now_s: float, waiting: list[Part]) -> Order:
-        """The policy's order, with its starvation bound."""
+    def decide(self, now_s: float, waiting: list[Part]) -> Decision:
+        """The order of those who have something to do."""
         self.decisions += 1
-        conditions = self.conditions
         views = tuple(self.view(part, now_s) for part in waiting)
-        snapshot = Snapshot(now_s, conditions.cycle_s, views, self.memory)
-        return with_patience(self.policy.order(snapshot), snapshot, conditions.patience_s)
+        return self.scheduler.decide(now_s, views, self.memory, self.conditions.cores)
 
     def view(self, part: Part, now_s: float) -> PipelineView:
         """What the policy sees of a part."""
@@ -126,13 +121,13 @@ class Node:
 
     # -- running ------------------------------------------------------------------------------
 
-    def _take_turns(self, now_s: float, order: Order, passed: Passed, left: Left) -> None:
+    def _take_turns(self, now_s: float, decision: Decision, passed: Passed, left: Left) -> None:
         """Cores go to the first in the order; one that is done early goes to the next."""
         parts = {str(p.query): p for p in self.parts}
         end_s = now_s + self.conditions.cycle_s
         free = [now_s] * self.conditions.cores
         speed = self.speed
-        for turn in order.ready:
+        for turn in decision.ready:
             start_s = free[0]
             if end_s - start_s < _LEAST_S:
                 break

@@ -107,6 +107,11 @@ class Outcome:
         return np.array([m.queued for m in self._kept])
 
     @property
+    def in_memory_mode(self) -> float:
+        """Share of the time after the warm-up in which a node was in memory mode."""
+        return float(np.mean([m.memory_mode for m in self._kept]))
+
+    @property
     def covered(self) -> float:
         """Share of sweeps that came within their interval."""
         return (

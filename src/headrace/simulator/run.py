@@ -14,7 +14,8 @@ import numpy as np
 
 from headrace.errors import QueryError
 from headrace.progress.sweep import Sweeps
-from headrace.scheduling.policies import policy_named
+from headrace.scheduling.policies import Policy, policy_named
+from headrace.scheduling.scheduler import Scheduler
 from headrace.scheduling.snapshot import Memory, SweepView
 from headrace.simulator.model import Conditions, QuerySpec
 from headrace.simulator.node import Node
@@ -33,13 +34,20 @@ def simulate(
     specs: Sequence[QuerySpec],
     conditions: Conditions,
     progress: Callable[[float], object] = lambda _: None,
+    *,
+    policy: Policy | None = None,
 ) -> Outcome:
-    """Run these queries under these conditions; `progress` is told the share that is done."""
-    return _Simulation(specs, conditions).run(progress)
+    """Run these queries under these conditions; `progress` is told the share that is done.
+
+    A `policy` that is given takes the place of the one that the conditions name.
+    """
+    return _Simulation(specs, conditions, policy).run(progress)
 
 
 class _Simulation:
-    def __init__(self, specs: Sequence[QuerySpec], conditions: Conditions) -> None:
+    def __init__(
+        self, specs: Sequence[QuerySpec], conditions: Conditions, policy: Policy | None
+    ) -> None:
         _check(specs, conditions)
         self._conditions = conditions
         self._specs = specs
@@ -51,9 +59,16 @@ class _Simulation:
         self._moments: list[Moment] = []
         self._sources: list[list[Source]] = []
         self._path: list[list[tuple[Node, Part]]] = []
-        policy = policy_named(conditions.policy)
+        chosen = policy or policy_named(conditions.policy)
         self._nodes = [
-            Node(n, conditions, policy, [], {}, Memory(bound=conditions.memory_events))
+            Node(
+                n,
+                conditions,
+                Scheduler(chosen, patience_s=conditions.patience_s, cycle_s=conditions.cycle_s),
+                [],
+                {},
+                Memory(bound=conditions.memory_events),
+            )
             for n in range(conditions.nodes)
         ]
         for query, spec in enumerate(specs):
@@ -205,7 +220,7 @@ class _Simulation:
                 sum(n.queued for n in self._nodes),
                 sum(p.processed for n in self._nodes for p in n.parts),
                 sum(n.busy_s for n in self._nodes),
-                any(n.memory.entered_at_s is not None for n in self._nodes),
+                any(n.scheduler.memory_mode for n in self._nodes),
                 sum(n.memory.used >= n.memory.bound for n in self._nodes),
             )
         )

@@ -13,9 +13,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 from headrace.sources import ArrowSource
-from headrace.spark.offsets import Offsets
+from headrace.spark.offsets import Came, Offsets, Range
 
 _ASK_EVERY_S = 0.02
+_POINTS = 64
+"""So many offsets of a range are told with their times."""
 _KEPT = 20_000
 """Answers kept: several minutes' worth."""
 
@@ -56,6 +58,19 @@ class Arrivals:
                 if at < len(self._times):
                     found.append(self._times[at])
             return min(found, default=None)
+
+    def of(self, mine: Range) -> Came:
+        """When the tuples of a range came, at some offsets of it."""
+        with self._lock:
+            low = bisect_right(self._offsets, mine.start, key=lambda o: o[mine.partition])
+            high = bisect_left(self._offsets, mine.end, key=lambda o: o[mine.partition])
+            numbers = range(max(low - 1, 0), min(high + 1, len(self._times)))
+            step = max(len(numbers) // _POINTS, 1)
+            kept = sorted({*numbers[::step], *numbers[-1:]})
+            return Came(
+                tuple(self._offsets[n][mine.partition] for n in kept),
+                tuple(self._times[n] for n in kept),
+            )
 
     def upto(self, time_s: float) -> Offsets | None:
         """How far the source had come at a time, or soon after; None before it was asked."""

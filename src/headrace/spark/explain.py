@@ -7,7 +7,45 @@ from collections.abc import Sequence
 from headrace.kernels.classify import class_space
 from headrace.query.plan import Group, SharedPlan
 from headrace.registry.changelog import ActiveQuery
+from headrace.scheduling.decision import Decision
 from headrace.spark.messages import SectionRef
+from headrace.spark.metrics import SessionMetrics
+
+_SHOWN = 5
+"""Decisions that are told in words."""
+
+
+def explain_schedule(metrics: SessionMetrics, decisions: Sequence[Decision]) -> str:
+    """Who decides, what each pipeline is expected to need, and the last decisions with reasons."""
+    schedule = metrics.schedule
+    lines = [
+        f"scheduling: {schedule.policy}, {schedule.concurrency} batches at a time, "
+        f"{schedule.waiting} pipelines wait; {schedule.decisions:,} decisions took "
+        f"{schedule.deciding_share:.2%} of the time"
+        + (f"; memory mode at {schedule.memory_share:.0%}" if schedule.memory_mode else "")
+    ]
+    if not decisions:
+        return lines[0]
+    now_s = decisions[-1].at_s
+    for p in metrics.pipelines:
+        sweep = "no window known"
+        if p.sweep is not None and p.slack_s is not None:
+            sweep = (
+                f"sweep in {p.sweep.mean_s - now_s:.2f} s "
+                f"({p.sweep.low_s - now_s:.2f} … {p.sweep.high_s - now_s:.2f}), "
+                f"slack {p.slack_s:.2f} s"
+            )
+        lines.append(
+            f"  {p.name}: {sweep}; {p.queued:,.0f} tuples wait; "
+            f"a batch costs {p.fixed_cost_s:.2f} s + {1e6 * p.event_cost_s:.2f} µs each"
+        )
+    for decision in list(decisions)[-_SHOWN:]:
+        reasons = {turn.name: turn.reason for turn in decision.turns}
+        started = ", ".join(f"{n} ({reasons[n]})" for n in decision.started) or "nobody"
+        waiting = len(decision.turns) - len(decision.started)
+        ago = now_s - decision.at_s
+        lines.append(f"  {ago:.2f} s before: {started}; {waiting} went on waiting")
+    return "\n".join(lines)
 
 
 def explain_plan(

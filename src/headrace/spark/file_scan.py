@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headrace.spark.offsets import Range
+from headrace.spark.offsets import Came, Range
 
 log = logging.getLogger("headrace")
 
@@ -34,6 +34,8 @@ class Batch:
     given: DataFrame
     ranges: tuple[Range, ...] = ()
     """Of an Arrow source: what to read."""
+    came: tuple[Came, ...] = ()
+    """When the tuples of each range came, as far as the source tells."""
     files: tuple[str, ...] = ()
     """Parquet files with exactly these tuples, if tasks can read them by themselves."""
     scan: Any = None

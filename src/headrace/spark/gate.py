@@ -16,15 +16,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from headrace.scheduling.decision import Decision
 from headrace.scheduling.order import Turn
-from headrace.scheduling.patience import PATIENCE_S, with_patience
+from headrace.scheduling.patience import PATIENCE_S
 from headrace.scheduling.policies import Policy
-from headrace.scheduling.snapshot import Memory, PipelineView, Snapshot
+from headrace.scheduling.scheduler import Scheduler
+from headrace.scheduling.snapshot import Memory, PipelineView
+from headrace.spark.metrics import ScheduleMetrics
 from headrace.types import Clock
 
 log = logging.getLogger("headrace")
 
-CYCLE_S = 0.12
 _KEPT = 200
 """Decisions that can be read back."""
 
@@ -40,22 +42,6 @@ class Gated(Protocol):
     def view(self, now_s: float, waits_since_s: float) -> PipelineView:
         """What it knows of itself. Must not wait for a batch."""
         ...
-
-
-@dataclass(frozen=True)
-class Decision:
-    """Who was let in, out of which snapshot, and the order of all who waited."""
-
-    snapshot: Snapshot
-    turns: tuple[Turn, ...]
-    started: tuple[str, ...]
-    room: int
-    patience_s: float
-
-    @property
-    def at_s(self) -> float:
-        """When."""
-        return self.snapshot.now_s
 
 
 @dataclass
@@ -77,30 +63,27 @@ class Gate:
         *,
         used_memory: Callable[[], Memory] = Memory,
         patience_s: float = PATIENCE_S,
-        cycle_s: float = CYCLE_S,
     ) -> None:
-        self._policy = policy
+        self._scheduler = Scheduler(policy, patience_s=patience_s)
         self._concurrency = concurrency
         self._clock = clock
         self._used_memory = used_memory
-        self._patience_s = patience_s
-        self._cycle_s = cycle_s
         self._changed = threading.Condition()
         self._waiting: dict[str, _Waiting] = {}
-        self._running: set[str] = set()
-        self._memory = Memory()
+        self._running = 0
         self._closed = False
         self._thread: threading.Thread | None = None
         self.decisions: deque[Decision] = deque(maxlen=_KEPT)
         self.decided = 0
         self.deciding_s = 0.0
+        self._since = time.perf_counter()
 
     # -- settings -----------------------------------------------------------------------------
 
     @property
     def policy(self) -> Policy:
         """Who decides."""
-        return self._policy
+        return self._scheduler.policy
 
     @property
     def concurrency(self) -> int:
@@ -110,20 +93,30 @@ class Gate:
     def change(self, policy: Policy, concurrency: int) -> None:
         """From the next decision on."""
         with self._changed:
-            self._policy, self._concurrency = policy, concurrency
-            self._memory = Memory()
+            self._scheduler = Scheduler(policy, patience_s=self._scheduler.patience_s)
+            self._concurrency = concurrency
             self._changed.notify_all()
 
     @property
     def memory_mode(self) -> bool:
         """Whether the policy frees memory first."""
-        return self._memory.entered_at_s is not None
+        return self._scheduler.memory_mode
 
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """Pipelines that wait for their turn."""
+    def metrics(self) -> ScheduleMetrics:
+        """How it decides, and what that takes."""
         with self._changed:
-            return tuple(self._waiting)
+            elapsed = time.perf_counter() - self._since
+            memory = self.decisions[-1].snapshot.memory.share if self.decisions else 0.0
+            return ScheduleMetrics(
+                policy=self.policy.name,
+                concurrency=self._concurrency,
+                waiting=len(self._waiting),
+                running=self._running,
+                decisions=self.decided,
+                deciding_share=self.deciding_s / elapsed if elapsed > 0 else 0.0,
+                memory_share=memory,
+                memory_mode=self.memory_mode,
+            )
 
     # -- for pipelines ------------------------------------------------------------------------
 
@@ -136,8 +129,8 @@ class Gate:
         with self._changed:
             if self._closed:
                 return None
-            if not self._policy.gated:
-                self._running.add(pipeline.name)
+            if not self.policy.gated:
+                self._running += 1
                 return Turn(pipeline.name, "no gate")
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="headrace-gate", daemon=True)
@@ -151,10 +144,23 @@ class Gate:
             self._waiting.pop(pipeline.name, None)
             return entry.turn
 
-    def leave(self, pipeline: Gated) -> None:
-        """A batch is done."""
+    def admit(self, *, wait: bool) -> bool:
+        """Room for work that is no batch, which no policy orders; whether there was any.
+
+        Whoever got it calls `leave`, too.
+        """
         with self._changed:
-            self._running.discard(pipeline.name)
+            if wait:
+                self._changed.wait_for(lambda: self._closed or self._room() > 0)
+            if self._closed or (self.policy.gated and self._room() <= 0):
+                return False
+            self._running += 1
+            return True
+
+    def leave(self) -> None:
+        """A batch is done, or other work."""
+        with self._changed:
+            self._running -= 1
             self._changed.notify_all()
 
     def dismiss(self, pipeline: Gated) -> None:
@@ -187,8 +193,9 @@ class Gate:
             try:
                 started = self._decide(entries, room)
             except Exception:  # a gate that stays shut would stop every pipeline
-                log.exception("the policy %r failed; everybody is let in", self._policy.name)
-                started = self._start({name: Turn(name, "the policy failed") for name in entries})
+                log.exception("the policy %r failed; everybody is let in", self.policy.name)
+                turns = {name: Turn(name, "the policy failed") for name in entries}
+                started = self._start(turns, len(turns))
             if not started:
                 self._await_change(set(entries))
 
@@ -196,13 +203,13 @@ class Gate:
         """Nobody was let in: until somebody else asks, or the next cycle."""
         with self._changed:
             self._changed.wait_for(
-                lambda: self._closed or set(self._waiting) != waited, self._cycle_s
+                lambda: self._closed or set(self._waiting) != waited, self._scheduler.cycle_s
             )
 
     def _room(self) -> int:
-        if not self._policy.gated:
-            return len(self._waiting)
-        return self._concurrency - len(self._running)
+        if not self.policy.gated:
+            return max(len(self._waiting), 1)
+        return self._concurrency - self._running
 
     def _can_decide(self) -> bool:
         return bool(self._waiting) and self._room() > 0
@@ -211,30 +218,25 @@ class Gate:
         begun = time.perf_counter()
         now_s = self._clock.now()
         views = tuple(e.pipeline.view(now_s, e.since_s) for e in entries.values())
-        used = self._used_memory()
-        memory = Memory(
-            used.used, used.bound, self._memory.entered_at_s, self._memory.used_at_entry
-        )
-        snapshot = Snapshot(now_s, self._cycle_s, views, memory)
-        order = with_patience(self._policy.order(snapshot), snapshot, self._patience_s)
-        self._memory = order.memory
-        chosen = {turn.name: turn for turn in order.ready[:room]}
+        decision = self._scheduler.decide(now_s, views, self._used_memory(), room)
         self.deciding_s += time.perf_counter() - begun
         self.decided += 1
-        if chosen:
-            self.decisions.append(
-                Decision(snapshot, order.turns, tuple(chosen), room, self._patience_s)
-            )
-        return self._start(chosen)
+        self.decisions.append(decision)
+        turns = {turn.name: turn for turn in decision.turns}
+        return self._start({name: turns[name] for name in decision.started})
 
-    def _start(self, turns: dict[str, Turn]) -> int:
+    def _start(self, turns: dict[str, Turn], room: int | None = None) -> int:
+        """Let them in, as far as there is still room: other work may have come meanwhile."""
         count = 0
         with self._changed:
+            room = self._room() if room is None else room
             for name, turn in turns.items():
+                if count >= room:
+                    break
                 entry = self._waiting.pop(name, None)
                 if entry is not None:
                     entry.turn = turn
-                    self._running.add(name)
+                    self._running += 1
                     entry.let_in.set()
                     count += 1
         return count

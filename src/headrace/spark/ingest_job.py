@@ -111,7 +111,9 @@ class Ingest:
         if self.frame.keep_late:
             columns = tuple(c.name for c in self.stream.schema.columns)
         time = self.stream.schema.event_time
-        return ReduceRanges(self.handle, self.frame, source, batch.ranges, time, columns, plan)
+        return ReduceRanges(
+            self.handle, self.frame, source, batch.ranges, batch.came, time, columns, plan
+        )
 
     def _files(self, batch: Batch, tasks: int, plan: SharedPlan | None) -> ReduceFiles:
         schema = self.stream.schema

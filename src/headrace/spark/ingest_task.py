@@ -13,6 +13,7 @@ from pyspark import TaskContext
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints, flat
+from headrace.kernels.delays import DelaySample
 from headrace.kernels.ingest import CompiledPlan, ingest
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
@@ -20,7 +21,7 @@ from headrace.query.plan import Group, SharedPlan
 from headrace.sources import ArrowSource
 from headrace.spark.batch_tasks import numbers_of
 from headrace.spark.messages import Message, SectionRef, as_batch
-from headrace.spark.offsets import Range
+from headrace.spark.offsets import Came, Range
 from headrace.spark.store import Store
 from headrace.spark.task_plans import PlanHandle
 from headrace.spark.task_sinks import Delivery, TaskSink
@@ -124,6 +125,8 @@ class Reducer:
         self.delivery = Delivery(frame.txn, self.writer.task, frame.sinks, frame.time_zone)
         self.highest: dict[str, int] = {}
         self.late: dict[str, int] = {}
+        self.delays: DelaySample | None = None
+        """Set where it is known when tuples came."""
         self.tuples = self.without_time = self.from_future = self.keys = 0
 
     def reduce(
@@ -139,6 +142,8 @@ class Reducer:
             if not isinstance(partitions, str):
                 partitions = partitions[known.to_numpy(zero_copy_only=False)]
         stamps: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        if self.delays is not None and not self.without_time:
+            self.delays.add(stamps)
         ok, ahead = accepted(stamps, self.frame)
         if ahead:
             self.from_future += ahead
@@ -192,6 +197,7 @@ class Reducer:
                 "without_time": self.without_time if counts else 0,
                 "from_future": self.from_future if counts else 0,
                 "late": self.late,
+                "delays": None if self.delays is None else self.delays.moments,
                 "keys": self.keys,
             },
         )
@@ -225,6 +231,7 @@ class ReduceRanges:
     frame: BatchFrame
     source: ArrowSource
     ranges: tuple[Range, ...]
+    came: tuple[Came, ...]
     event_time: str
     columns: tuple[str, ...]
     plan: SharedPlan | None = None
@@ -240,7 +247,8 @@ class ReduceRanges:
         compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
         reducer = Reducer(compiled, task.queries, self.frame)
         columns = list(dict.fromkeys([*self.columns, self.event_time]))
-        mine = self.ranges[number]
+        mine, came = self.ranges[number], self.came[number]
+        reducer.delays = DelaySample(mine.start, came.offsets, came.times_s)
         for chunk in chunks(self.source.read(mine.partition, mine.start, mine.end, columns)):
             times = stamps_of(chunk.column(self.event_time))
             yield from reducer.reduce(chunk, times, str(mine.partition))

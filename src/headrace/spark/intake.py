@@ -51,8 +51,9 @@ class Intake(Protocol):
         """Wait until there is something to read; False when closed, or no longer `alive`."""
         ...
 
-    def ranges(self, start: Offsets | None) -> tuple[Range, ...]:
-        """What a batch reads that begins now."""
+    def ranges(self, start: Offsets | None, until_s: float | None = None) -> tuple[Range, ...]:
+        """What a batch reads that begins now: all, or what had come by a time, if that is known
+        and is anything."""
         ...
 
     def batch(
@@ -110,7 +111,7 @@ class FromSpark:
     def await_tuples(self, start: Offsets | None, alive: Callable[[], bool]) -> bool:
         return True
 
-    def ranges(self, start: Offsets | None) -> tuple[Range, ...]:
+    def ranges(self, start: Offsets | None, until_s: float | None = None) -> tuple[Range, ...]:
         return ()
 
     def batch(
@@ -184,14 +185,20 @@ class FromSource:
             pause = min(2.0 * pause, _LOOK_SELDOM_S)
         return False
 
-    def ranges(self, start: Offsets | None) -> tuple[Range, ...]:
+    def ranges(self, start: Offsets | None, until_s: float | None = None) -> tuple[Range, ...]:
         assert start is not None, "offsets of an Arrow source are kept from the start"
-        return between(start, self._source.latest_offsets(start))
+        latest = self._source.latest_offsets(start)
+        by_then = None if until_s is None else self._arrivals.upto(until_s)
+        if by_then is not None:
+            limited = tuple(min(a, b) for a, b in zip(latest, by_then, strict=True))
+            if ranges := between(start, limited):
+                return ranges
+        return between(start, latest)
 
     def batch(
         self, given: DataFrame, ranges: tuple[Range, ...], streaming: StreamingQuery | None
     ) -> Batch:
-        return Batch(given, ranges=ranges)
+        return Batch(given, ranges=ranges, came=tuple(self._arrivals.of(r) for r in ranges))
 
     def queued(
         self, start: Offsets | None, streaming: StreamingQuery | None

@@ -9,7 +9,10 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from headrace.kernels.classify import class_space
+from headrace.progress.sweep import SweepEstimate
 from headrace.query.plan import Lane, SharedPlan
+from headrace.scheduling.scheduler import CYCLE_S
+from headrace.scheduling.slack import slack_s
 from headrace.types import BEGINNING, to_datetime
 
 if TYPE_CHECKING:
@@ -40,10 +43,22 @@ class PipelineMetrics(Counters):
 
     ``tuples_per_s`` is over the last ten seconds, None until there is something to compare.
     ``late_tuples`` sums over active queries: a tuple that comes too late for two counts twice.
+
+    For the scheduler: ``sweep`` is when the next window can be closed, as an interval, and
+    ``slack_s`` how long the pipeline can stay idle until then; both None while its stream does not
+    move with the clock. A batch costs ``fixed_cost_s`` and ``event_cost_s`` for every tuple.
+    ``delay_s`` is how long tuples take to the source, where it tells when they came.
     """
 
     name: str
     queries: int
+    slack_s: float | None
+    sweep: SweepEstimate | None
+    queued: float
+    fixed_cost_s: float
+    event_cost_s: float
+    delay_s: float | None
+    delay_deviation_s: float | None
     lane: Lane | None
     plan_version: int
     query_set_bits: int
@@ -61,6 +76,20 @@ class PipelineMetrics(Counters):
     late_tuples: int
     from_future: int
     without_time: int
+
+
+@dataclass(frozen=True)
+class ScheduleMetrics(Counters):
+    """The scheduler's own figures: how it decides, and what share of the time it takes."""
+
+    policy: str
+    concurrency: int
+    waiting: int
+    running: int
+    decisions: int
+    deciding_share: float
+    memory_share: float
+    memory_mode: bool
 
 
 @dataclass(frozen=True)
@@ -86,6 +115,7 @@ class SessionMetrics(Counters):
     without_time: int
     rows: int
     windows: int
+    schedule: ScheduleMetrics
     pipelines: tuple[PipelineMetrics, ...]
 
     @property
@@ -112,9 +142,19 @@ class Meter:
         """Its counters now. Costs one walk over the live sections."""
         pipeline = self._pipeline
         state, registry, plan = pipeline.state, pipeline.registry, pipeline.plan
+        now_s, delays = pipeline.now_s, pipeline.standing.delays.expected
+        # What is closed has no source any more that could be asked.
+        view = None if pipeline.closed else pipeline.view(now_s, now_s)
         return PipelineMetrics(
             name=pipeline.name,
             queries=len(registry.active),
+            slack_s=slack_s(view, now_s, CYCLE_S) if view is not None else None,
+            sweep=view.sweeps[0].estimate if view is not None and view.sweeps else None,
+            queued=view.queued if view is not None else 0.0,
+            fixed_cost_s=pipeline.standing.cost.ingest.fixed_s,
+            event_cost_s=pipeline.standing.cost.ingest.per_event_s,
+            delay_s=delays.mean_s if delays.count else None,
+            delay_deviation_s=delays.deviation_s if delays.count else None,
             lane=plan.lane if plan is not None else None,
             plan_version=int(registry.version),
             query_set_bits=registry.width,
@@ -164,7 +204,10 @@ class Delivered:
 
 
 def session_metrics(
-    meters: Iterable[Meter], queries: Iterable[Query], past: Delivered
+    meters: Iterable[Meter],
+    queries: Iterable[Query],
+    past: Delivered,
+    schedule: ScheduleMetrics,
 ) -> SessionMetrics:
     """The sums over all pipelines and queries."""
     pipelines = tuple(meter.read() for meter in meters)
@@ -186,6 +229,7 @@ def session_metrics(
         without_time=sum(p.without_time for p in pipelines),
         rows=past.rows + sum(m.rows for m in served),
         windows=past.windows + sum(m.windows for m in served),
+        schedule=schedule,
         pipelines=pipelines,
     )
 

@@ -17,6 +17,14 @@ class Range:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class Came:
+    """When the source had come to some offsets of a range, both rising."""
+
+    offsets: tuple[int, ...] = ()
+    times_s: tuple[float, ...] = ()
+
+
 def between(start: Offsets, upto: Offsets) -> tuple[Range, ...]:
     """What lies between, of partitions that have anything there."""
     both = enumerate(zip(start, upto, strict=True))

@@ -23,9 +23,9 @@ from headrace.errors import ExecutionError
 from headrace.kernels.answers import Setting
 from headrace.optimizer import Statistics
 from headrace.progress.watermark import Progress
+from headrace.query.deadlines import Deadlines
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
-from headrace.query.window import TimeWindow
 from headrace.registry.changelog import Registry
 from headrace.scheduling.snapshot import PipelineView
 from headrace.scheduling.standing import Standing
@@ -112,8 +112,9 @@ class Pipeline:
         self._oldest_change = 0
         self._ended_at = -math.inf
         self.standing = Standing(stream.lateness_us / 1e6)
-        self._windows: tuple[tuple[TimeWindow, int], ...] = ()
+        self._deadlines = Deadlines()
         self._hurried = 0
+        self._until_s = math.inf
         self.batches = 0
         self.last_batch_ms = 0.0
 
@@ -147,7 +148,7 @@ class Pipeline:
                 self._plans.build(Version(version), active, statistics)
         if self._registry.version not in self._plans.plans:
             self._plans.build(self._registry.version, [], self._statistics)
-        self._note_windows()
+        self._note_deadlines()
         self._journal.drop_orphans({s.file for s in self._state.sections})
         if self._replaying is not None:
             take_back(self._queries.values(), self._replaying.txn)
@@ -218,20 +219,22 @@ class Pipeline:
         """Wait until everything the source has now is processed and its windows are out."""
         self._raise_failure()
         self.nudge()
-        if self._streaming is not None:
-            self._hurried += 1
-            try:
+        self._hurried += 1
+        try:
+            if self._streaming is not None:
                 self._intake.await_all(self._streaming)
-            except Exception as error:
-                if self.closed:
-                    return
-                self._raise_failure()
-                raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
-            finally:
-                self._hurried -= 1
-        self._raise_failure()
-        self.nudge()
-        self.tick(wait=True)
+            self._raise_failure()
+            self.nudge()
+            self.tick(wait=True)
+        except ExecutionError:
+            raise
+        except Exception as error:
+            if self.closed:
+                return
+            self._raise_failure()
+            raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
+        finally:
+            self._hurried -= 1
 
     def close(self, *, for_good: bool = False) -> None:
         """Stop after the running batch; its successor, if Spark is that quick, is turned away.
@@ -314,7 +317,7 @@ class Pipeline:
             version,
         )
         self._registry.compact()
-        self._note_windows()
+        self._note_deadlines()
         self._plans.propose(version, list(self._registry.active.values()), self._statistics)
         for query, error in deleted.items():
             query.ended(ends[query], error)
@@ -369,7 +372,7 @@ class Pipeline:
             try:
                 with self._lock:
                     if turn is not None and not self.closed:
-                        self._batch(given, batch_id)
+                        self._batch(given, batch_id, turn.until_s)
                     elif not self._intake.may_skip:
                         # Returning would let Spark commit a batch that never ran.
                         raise ExecutionError(
@@ -377,7 +380,7 @@ class Pipeline:
                         )
             finally:
                 if turn is not None:
-                    self._gate.leave(self)
+                    self._gate.leave()
         except Exception as error:
             if not self.closed:
                 self._fail_all(error)
@@ -388,7 +391,7 @@ class Pipeline:
         """Whether anybody still waits for the batch that Spark has called for."""
         return self._streaming is None or self._streaming.isActive
 
-    def _batch(self, given: DataFrame, batch_id: int) -> None:
+    def _batch(self, given: DataFrame, batch_id: int, until_s: float | None) -> None:
         started = time.monotonic()
         begin = self._replaying
         if begin is None:
@@ -399,9 +402,10 @@ class Pipeline:
                 batch_id,
                 int(self._registry.version),
                 self._clock.now(),
-                self._intake.ranges(self._state.offsets),
+                self._intake.ranges(self._state.offsets, until_s),
             )
             self._journal.begin(begin)
+        self._until_s = math.inf if until_s is None else until_s
         batch = self._intake.batch(given, begin.ranges, self._streaming)
         self._transact(begin, batch, defer=self._catches_up(started))
         self._replaying = None
@@ -421,21 +425,33 @@ class Pipeline:
     def tick(self, *, wait: bool = False) -> None:
         """Fire what became due because time passed: idle partitions no longer hold it back, or
         results were left for a batch that did not come. With `wait`, after the running batch."""
-        if self._replaying is not None or not self._lock.acquire(blocking=wait):
+        if self._replaying is not None or (not wait and not self._may_tick()):
+            return
+        if not self._gate.admit(wait=wait):
             return
         try:
-            now = self._clock.now()
-            progress = self._state.progress.at(now)
-            nothing_due = progress.watermark_us <= self._state.emitted_upto_us
-            if self._streaming is None or (nothing_due and not self._purge):
+            if not self._lock.acquire(blocking=wait):
                 return
-            if not wait and time.monotonic() - self._ended_at < _SOON_S:
-                return
-            begin = Begin(self._state.txn + 1, "tick", -1, int(self._registry.version), now)
-            self._journal.begin(begin)
-            self._transact(begin, None)
+            try:
+                if not self._may_tick():
+                    return
+                now = self._clock.now()
+                begin = Begin(self._state.txn + 1, "tick", -1, int(self._registry.version), now)
+                self._journal.begin(begin)
+                self._transact(begin, None)
+            finally:
+                self._lock.release()
         finally:
-            self._lock.release()
+            self._gate.leave()
+
+    def _may_tick(self) -> bool:
+        """Whether anything is due that no batch will fire soon."""
+        if self._streaming is None:
+            return False
+        progress = self._state.progress.at(self._clock.now())
+        if progress.watermark_us <= self._state.emitted_upto_us and not self._purge:
+            return False
+        return self._hurried > 0 or time.monotonic() - self._ended_at >= _SOON_S
 
     def _transact(self, begin: Begin, batch: Batch | None, *, defer: bool = False) -> None:
         transaction = Transaction(
@@ -472,8 +488,9 @@ class Pipeline:
             return
         watermark_us = outcome.state.progress.watermark_us
         self.standing.ran(
-            settled_s=begin.now_s,
+            settled_s=min(begin.now_s, self._until_s),
             tuples=outcome.tuples,
+            delays=outcome.delays,
             rows=outcome.rows,
             ingest_s=outcome.ingest_s,
             fire_s=outcome.fire_s,
@@ -490,11 +507,16 @@ class Pipeline:
 
     # -- for the gate -------------------------------------------------------------------------
 
+    @property
+    def now_s(self) -> float:
+        """By the pipeline's clock."""
+        return self._clock.now()
+
     def view(self, now_s: float, waits_since_s: float) -> PipelineView:
         """What the scheduler may know of it now, from the last committed state."""
         state = self._state
         queued, oldest_s = self._intake.queued(state.offsets, self._streaming)
-        deadline_us = self._next_deadline_us(state.emitted_upto_us)
+        deadline_us = self._deadlines.after(state.emitted_upto_us)
         return self.standing.view(
             self.name,
             now_s=now_s,
@@ -505,26 +527,9 @@ class Pipeline:
             hurried=self._hurried > 0 or self._replaying is not None,
         )
 
-    def _note_windows(self) -> None:
-        """The windows of the active queries, each with the time from which on it may end."""
-        found = {
-            (window, BEGINNING if q.partial_first else q.since_us + window.size_us - 1)
-            for q in self._registry.active.values()
-            if isinstance(window := q.logical.window, TimeWindow)
-        }
-        # A selection or a session window has no deadline: such a pipeline is always due.
-        timed = all(
-            isinstance(q.logical.window, TimeWindow) for q in self._registry.active.values()
-        )
-        self._windows = tuple(found) if timed else ()
-
-    def _next_deadline_us(self, emitted_upto_us: int) -> int | None:
-        """The next end of any window, None while that is unknown."""
-        if emitted_upto_us <= BEGINNING:
-            return None
-        return min(
-            (window.next_end(max(emitted_upto_us, since)) for window, since in self._windows),
-            default=None,
+    def _note_deadlines(self) -> None:
+        self._deadlines = Deadlines.of(
+            (q.logical.window, q.since_us, q.partial_first) for q in self._registry.active.values()
         )
 
     # -- small things -------------------------------------------------------------------------

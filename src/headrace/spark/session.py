@@ -19,11 +19,14 @@ from headrace.errors import ExecutionError, QueryError
 from headrace.kernels.answers import Setting
 from headrace.query.logical import Function, LogicalQuery
 from headrace.query.schema import StreamSchema
+from headrace.scheduling.decision import Decision
 from headrace.scheduling.policies import policy_named
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import SparkAnalyzer
 from headrace.spark.emitter import Listener
+from headrace.spark.explain import explain_schedule
 from headrace.spark.gate import Gate
+from headrace.spark.memory import MemoryGauge
 from headrace.spark.metrics import Delivered, Meter, SessionMetrics, session_metrics
 from headrace.spark.pipeline import Pipeline
 from headrace.spark.query import Query
@@ -47,6 +50,12 @@ class Session:
     same folder, streams and query names continue where the last commit was. Without one, state
     lives in a temporary folder.
 
+    ``policy`` says which pipeline's micro-batch runs first when they are more than the machine can
+    serve: ``default`` leaves it to Spark, ``klink`` runs first whose window is due first; others
+    are ``fcfs``, ``round-robin``, ``highest-rate`` and ``streambox``. At most ``concurrency``
+    batches run at a time (default: one per core), and whoever has waited for ``patience`` goes
+    first. ``state_bytes`` is how much state counts as full memory.
+
     >>> with Session(spark) as session:                                   # doctest: +SKIP
     ...     session.stream("purchases", df, event_time="time", lateness="2 seconds")
     ...     q = session.sql("SELECT window.start, COUNT(*) FROM purchases "
@@ -65,6 +74,7 @@ class Session:
         policy: str = "default",
         concurrency: int | None = None,
         patience: str = "30 seconds",
+        state_bytes: int | None = None,
     ) -> None:
         if sharing not in ("auto", "off"):
             raise QueryError(f"sharing is {sharing!r}", choices=("'auto'", "'off'"))
@@ -78,6 +88,12 @@ class Session:
             policy_named(policy),
             self._checked(concurrency),
             self._clock,
+            used_memory=MemoryGauge(
+                spark.sparkContext,
+                lambda: [s.source for s in self._streams.values()],
+                lambda: sum(p.state.state_bytes for p in list(self._pipelines.values())),
+                state_bytes,
+            ).read,
             patience_s=duration_us(patience) / 1e6,
         )
         self._analyzer = SparkAnalyzer(spark)
@@ -269,12 +285,21 @@ class Session:
         self._gate.change(policy_named(policy), self._checked(concurrency))
 
     def explain(self) -> str:
-        """Groups, classes, slices and state of every pipeline, in words."""
-        return "\n".join(p.explain() for p in self._pipelines.values())
+        """Who runs next and why; groups, classes, slices and state of every pipeline, in words."""
+        schedule = explain_schedule(self.metrics(), self.decisions)
+        return "\n".join([schedule, *(p.explain() for p in self._pipelines.values())])
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The last decisions of the scheduler, oldest first, each with the snapshot it was made
+        from and a reason for every pipeline. There are none without a gate."""
+        return tuple(self._gate.decisions)
 
     def metrics(self) -> SessionMetrics:
         """Counters of all pipelines as of their last commit; never waits for a batch."""
-        return session_metrics(list(self._meters.values()), self.queries, self._forgotten)
+        return session_metrics(
+            list(self._meters.values()), self.queries, self._forgotten, self._gate.metrics()
+        )
 
     # -- inside -------------------------------------------------------------------------------
 

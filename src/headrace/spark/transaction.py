@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from headrace.kernels.answers import Setting
 from headrace.optimizer import Statistics
+from headrace.progress.epochs import NO_DELAYS, Moments
 from headrace.spark.culprits import find_culprits
 from headrace.spark.emitter import Emitter, Listener
 from headrace.spark.file_scan import Batch
@@ -59,6 +61,12 @@ class Outcome:
     def tuples(self) -> int:
         """How many were read."""
         return sum(i["tuples"] for i in self.infos)
+
+    @property
+    def delays(self) -> Moments:
+        """Of tuples on their way to the source, where that is known."""
+        found = [Moments(*i["delays"]) for i in self.infos if i.get("delays")]
+        return reduce(Moments.plus, found, NO_DELAYS)
 
     @property
     def statistics(self) -> Statistics | None:

@@ -23,7 +23,8 @@ class Adapter(Protocol):
     """What the benchmark needs of a system. It runs in a process of its own.
 
     Tuples are read through the driver's address, results are told with `Driver.put`. The options
-    are those of ``--set name=value``.
+    are those of ``--set name=value``. One that can change some of them while it runs has
+    ``change(name, value)``, which returns why not, or nothing.
     """
 
     def __init__(self, driver: Driver, options: Mapping[str, str]) -> None: ...
@@ -47,6 +48,11 @@ class Adapter(Protocol):
     def stop(self) -> None:
         """End everything."""
         ...
+
+
+def unchangeable(name: str) -> str:
+    """What an adapter answers that cannot change a setting while it runs."""
+    return f"the setting {name!r} cannot be changed while the system runs"
 
 
 def check(name: str) -> None:

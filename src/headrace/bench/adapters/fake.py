@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import headrace as hr
-from headrace.bench.adapters import take
+from headrace.bench.adapters import take, unchangeable
 from headrace.bench.driver.protocol import OUTPUTS, Driver, StreamInfo, Task
 
 _DEFAULTS: dict[str, str | float | int] = {
@@ -63,6 +63,12 @@ class Adapter:
     def delete(self, names: Sequence[str]) -> dict[str, str]:
         self._names = self._names - set(names)
         return {}
+
+    def change(self, name: str, value: str) -> str:
+        if name not in self._set:
+            return unchangeable(name)
+        self._set[name] = float(value)
+        return ""
 
     def check(self) -> None:
         if self._thread is not None and not self._thread.is_alive():

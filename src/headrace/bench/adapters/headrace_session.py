@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import headrace as hr
-from headrace.bench.adapters import take
+from headrace.bench.adapters import take, unchangeable
 from headrace.bench.driver.protocol import Driver, StreamInfo, Task
 
 _DEFAULTS: dict[str, str | float | int] = {
@@ -53,6 +53,9 @@ class DriverSource:
 
     def newest_offsets(self) -> tuple[int, ...]:
         return self.driver.latest(self.info.name)
+
+    def memory(self) -> tuple[float, float]:
+        return self.driver.held(self.info.name)
 
     def read(
         self, partition: int, start: int, end: int, columns: Sequence[str]
@@ -118,6 +121,18 @@ class Adapter:
         for query in ending:
             query.stop()
         return {}
+
+    def change(self, name: str, value: str) -> str:
+        if name not in ("policy", "concurrency"):
+            return unchangeable(name)
+        self._options[name] = value
+        try:
+            self._session.schedule(
+                str(self._options["policy"]), concurrency=int(self._options["concurrency"]) or None
+            )
+        except hr.HeadraceError as error:
+            return str(error)
+        return ""
 
     def check(self) -> None:
         for query in self._queries.values():

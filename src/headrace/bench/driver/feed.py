@@ -55,6 +55,11 @@ class Feed:
         """Events made so far, those still under way included."""
         return self._made
 
+    @property
+    def reached_s(self) -> float:
+        """Up to when events have been made."""
+        return self._now_s
+
     def set_rate(self, rate: float) -> None:
         """So many events per second of this partition from the last step on."""
         self._rate = rate

@@ -19,6 +19,10 @@ LATE_S = 0.5
 """A driver that hands events over later than this does not measure, it disturbs."""
 
 
+_GULP_S = 0.05
+"""After backpressure, events come in steps of this length until the queue is full again."""
+
+
 class Load:
     """Makes the events of a workload in a thread of its own."""
 
@@ -29,9 +33,11 @@ class Load:
         partitions: int,
         seed: int,
         queue_bytes: int,
+        backpressure: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._workload = workload
+        self._backpressure = backpressure
         self._clock = clock
         self.start_s = clock()
         self.full: QueueFull | None = None
@@ -65,7 +71,9 @@ class Load:
         sample = self._feeds[spec.name][0].sample()
         per_event = max(sample.nbytes / sample.num_rows, 1.0)
         capacity = int(queue_bytes / per_event / partitions / streams)
-        self.queues[spec.name] = [Queue(capacity) for _ in range(partitions)]
+        self.queues[spec.name] = [
+            Queue(capacity, backpressure=self._backpressure) for _ in range(partitions)
+        ]
         info = StreamInfo.of(spec.name, partitions, spec.lateness, sample.schema)
         self.infos.append(info)
 
@@ -144,8 +152,17 @@ class Load:
     def _step(self, now: float) -> None:
         for name, feeds in self._feeds.items():
             for feed, queue in zip(feeds, self.queues[name], strict=True):
-                for batch in feed.upto(now):
-                    queue.append(batch)
+                self._fill(feed, queue, now)
+
+    def _fill(self, feed: Feed, queue: Queue, now: float) -> None:
+        """With backpressure, events wait before a full queue and keep the times they were due."""
+        if not self._backpressure:
+            for batch in feed.upto(now):
+                queue.append(batch)
+            return
+        while queue.has_room and feed.reached_s < now:
+            for batch in feed.upto(min(feed.reached_s + _GULP_S, now)):
+                queue.append(batch)
 
 
 def speed(workload: Workload, *, seconds: float = 1.0, seed: int = 7) -> float:

@@ -103,6 +103,11 @@ class Driver:
         """The offset after the last tuple of each partition."""
         return tuple(self._do("latest", stream=stream)["offsets"])
 
+    def held(self, stream: str) -> tuple[int, int]:
+        """Tuples that the queues hold, and how many they have room for."""
+        told = self._do("held", stream=stream)
+        return told["held"], told["bound"]
+
     def commit(self, stream: str, consumer: str, offsets: Sequence[int]) -> None:
         """Nothing before these offsets will be asked for again."""
         self._do("commit", stream=stream, consumer=consumer, offsets=list(offsets))

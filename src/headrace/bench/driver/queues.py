@@ -45,8 +45,9 @@ class _Consumer:
 class Queue:
     """One partition of a stream."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, *, backpressure: bool = False) -> None:
         self.capacity = capacity
+        self._backpressure = backpressure
         self._batches: list[pa.RecordBatch | None] = []
         self._firsts: list[int] = []
         """The offset of the first tuple of each batch."""
@@ -64,7 +65,8 @@ class Queue:
             return
         highest = int(batch.column("time").view(pa.int64()).to_numpy().max())
         with self._lock:
-            if self._end + batch.num_rows - self._kept_from > self.capacity:
+            held = self._end + batch.num_rows - self._kept_from
+            if held > self.capacity and not self._backpressure:
                 raise QueueFull(
                     f"the queue is full: {self.capacity:,} events of one partition wait to be "
                     "taken or committed"
@@ -79,6 +81,16 @@ class Queue:
     def end(self) -> int:
         """The offset after the last tuple."""
         return self._end
+
+    @property
+    def held(self) -> int:
+        """Tuples in memory: not taken, or taken and not committed."""
+        return self._end - self._kept_from
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be put in; without backpressure that is found out by trying."""
+        return not self._backpressure or self.held < self.capacity
 
     def open(self, consumer: str, *, at_end: bool) -> int:
         """Let a consumer begin: with the oldest tuple that is still here, or with the next one."""

@@ -1,4 +1,4 @@
-"""The second queue: queries to create and to delete, handed over batch by batch.
+"""The second queue: queries to create and delete, settings to change, handed over in batches.
 
 All that is due goes into one batch; the next batch is given out only after the last one was
 acknowledged. A request's latency runs from when it was due, so a slow system cannot hide behind
@@ -14,12 +14,12 @@ from typing import Literal
 
 from headrace.bench.workloads import Scenario
 
-Kind = Literal["create", "delete"]
+Kind = Literal["create", "delete", "change"]
 
 
 @dataclass
 class Request:
-    """One query to create or to delete."""
+    """One query to create or to delete, or a setting to change: its value is the text."""
 
     number: int
     kind: Kind

@@ -91,6 +91,10 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
     def _on_latest(self, stream: str) -> dict[str, Any]:
         return {"offsets": [q.end for q in self._queues[stream]]}
 
+    def _on_held(self, stream: str) -> dict[str, Any]:
+        queues = self._queues[stream]
+        return {"held": sum(q.held for q in queues), "bound": sum(q.capacity for q in queues)}
+
     def _on_commit(self, stream: str, consumer: str, offsets: list[int]) -> None:
         for queue, offset in zip(self._queues[stream], offsets, strict=True):
             queue.commit(consumer, offset, self._clock())

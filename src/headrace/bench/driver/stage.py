@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,8 @@ _WARM_QUERIES = 5
 """So many queries run before those of a scenario come, so that these do not meet a cold system."""
 _ROUNDS = 20
 """After so many rounds of a scenario that deletes queries, its texts come again."""
+_LEVEL_S = 10.0
+"""A queue that has not grown over so long is what the system keeps waiting by its own choice."""
 _GIVE_UP = 0.6
 """A queue that grew by this share of all that a run will offer can no longer be worked off."""
 
@@ -45,6 +48,8 @@ class Setup:
     partitions: int = 2
     options: Mapping[str, str] = field(default_factory=dict)
     queue_bytes: int = 4 * 2**30
+    backpressure: bool = False
+    """Whether events wait before a full queue; otherwise a full queue ends the run."""
     answer_s: float = 180.0
     """So long a system may take to start, and then to give its first result."""
 
@@ -105,6 +110,7 @@ class Stage:
             partitions=setup.partitions,
             seed=setup.seed,
             queue_bytes=setup.queue_bytes,
+            backpressure=setup.backpressure,
         )
         scenario = workload.scenario
         rounds = _ROUNDS * scenario.count if scenario is not None else 0
@@ -163,6 +169,7 @@ class Stage:
         self.load.set_rate(rate)
         begun = time.monotonic()
         seen = self._outputs_seen
+        queued: deque[int] = deque(maxlen=round(2 * _LEVEL_S / SAMPLE_S))
         while True:
             self._pause.wait(SAMPLE_S)
             self.process.check()
@@ -170,7 +177,10 @@ class Stage:
             if watch is not None:
                 watch(waited)
             answered = len(self.server.outputs(seen)) > 0
-            if answered and self.load.waiting() <= rate * max(2.0, 2.5 * self.load.batch_s()):
+            queued.append(self.load.waiting())
+            if answered and queued[-1] <= rate * max(2.0, 2.5 * self.load.batch_s()):
+                return
+            if answered and _is_level(queued):
                 return
             if self.load.full is not None and answered:
                 return
@@ -180,6 +190,19 @@ class Stage:
                 raise SystemFailed(
                     f"{self.setup.sut} gave no result within {self.setup.answer_s:.0f} s"
                 )
+
+    def change(self, name: str, value: str) -> None:
+        """Change a setting of the running system, and wait until it says that it has."""
+        self.requests.add("change", name, value, time.time())
+        asked = self.requests.all[-1]
+        limit = time.monotonic() + self.setup.answer_s
+        while asked.acknowledged_s is None:
+            self._pause.wait(SAMPLE_S)
+            self.process.check()
+            if time.monotonic() > limit:
+                raise SystemFailed(f"{self.setup.sut} did not change {name} to {value}")
+        if asked.error:
+            raise SystemFailed(f"{self.setup.sut}: {asked.error}")
 
     def relieve(self) -> None:
         """After too high a rate: give up what waits, and let the system come to rest."""
@@ -295,6 +318,15 @@ class Stage:
         return float(used - used_before) / max(now - before, 1e-9)
 
 
+def _is_level(queued: deque[int]) -> bool:
+    """Whether a queue, short or long, rose no higher in the second half than in the first."""
+    if queued.maxlen is None or len(queued) < queued.maxlen:
+        return False
+    half = len(queued) // 2
+    first, second = list(queued)[:half], list(queued)[half:]
+    return max(second) <= max(first)
+
+
 def _latency_s(outputs: list[tuple[float, pa.Table]], since_s: float) -> float | None:
     """The longest event-time latency of results that came together."""
     longest = None
@@ -319,6 +351,7 @@ def driver_settings(setup: Setup) -> dict[str, Any]:
     return {
         "partitions": setup.partitions,
         "queue_bytes": setup.queue_bytes,
+        "backpressure": setup.backpressure,
         "sample_s": SAMPLE_S,
         "cores_of_the_machine": os.cpu_count(),
     }

@@ -18,6 +18,7 @@ FORMAT = 1
 _MUST: dict[str, tuple[str, ...]] = {
     "run": ("workload", "sut", "queries", "rate", "seconds", "end", "summary"),
     "sustain": ("workload", "sut", "queries", "end", "sustainable_rate"),
+    "alternate": ("workload", "sut", "queries", "rate", "end", "setting", "values", "rounds"),
 }
 """The kinds of records, and what each must hold to be shown at all."""
 KINDS = tuple(_MUST)
@@ -104,6 +105,8 @@ def runs(record: Record) -> list[Record]:
     """The runs in a record: a run itself, or those a search made at what it found."""
     if record["kind"] == "run":
         return [record]
+    if record["kind"] == "alternate":
+        return [run for measured in record["rounds"] for run in measured.values()]
     return [record[name] for name in _RUNS if record.get(name) is not None]
 
 
@@ -112,7 +115,9 @@ def label(record: Record) -> str:
     count = record["queries"]
     words = [str(record["sut"]), f"{count:,} {'query' if count == 1 else 'queries'}"]
     words.append(str(record["workload"]))
-    if record["kind"] == "run":
+    if record["kind"] == "alternate":
+        words.append(f"{record['setting']} in turns")
+    if record["kind"] != "sustain":
         words.append(f"{record['rate']:,.0f}/s")
     else:
         mean = value(record, "sustainable_rate", "mean")

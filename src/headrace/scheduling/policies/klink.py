@@ -106,14 +106,27 @@ def freed_by(pipeline: PipelineView, cycle_s: float) -> tuple[float, int | None]
 def _turn(pipeline: PipelineView, snapshot: Snapshot, slack: float | None) -> Turn:
     if slack is None:
         return Turn(pipeline.name, "no window of it is known yet")
-    due = any(
-        s.arrived_at_s is not None or snapshot.now_s >= s.estimate.high_s for s in pipeline.sweeps
+    come_s = min(
+        s.estimate.high_s if s.arrived_at_s is None else s.arrived_at_s for s in pipeline.sweeps
     )
-    if due:
-        return Turn(pipeline.name, "its sweep has come", slack)
+    if snapshot.now_s >= come_s:
+        until_s = come_s if _drags(pipeline, come_s, snapshot.now_s) else None
+        return Turn(pipeline.name, "its sweep has come", slack, until_s=until_s)
     held = pipeline.events_s < pipeline.fixed_s and not pipeline.hurried
     wait = min(s.estimate.mean_s for s in pipeline.sweeps) - snapshot.now_s
     reason = f"its sweep is due in {wait:.2f} s"
     if held:
         reason += f"; {pipeline.queued:,.0f} events are not worth a run before"
     return Turn(pipeline.name, reason, slack, held=held)
+
+
+def _drags(pipeline: PipelineView, come_s: float, now_s: float) -> bool:
+    """Whether what came after the sweep would hold its window up for longer than a run of its own.
+
+    Events are taken to have come evenly. Where runs cost nothing by themselves there is nothing to
+    weigh: such an engine stops by the clock.
+    """
+    if pipeline.fixed_s <= 0.0 or pipeline.oldest_s >= come_s:
+        return False
+    after = (now_s - come_s) / (now_s - pipeline.oldest_s)
+    return after * pipeline.events_s > pipeline.fixed_s

@@ -1,0 +1,74 @@
+"""How much of the memory is in use: what sources hold, the state, the executors' memory for data.
+
+Whatever is nearest to its bound counts. Sources are asked at every decision, executors every
+second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyspark import SparkContext
+
+from headrace.scheduling.snapshot import Memory
+
+_ASK_EXECUTORS_S = 1.0
+
+
+class MemoryGauge:
+    """Read by the gate before every decision."""
+
+    def __init__(
+        self,
+        context: SparkContext,
+        sources: Callable[[], Iterable[Any]],
+        state_bytes: Callable[[], int],
+        state_bound: int | None,
+    ) -> None:
+        self._context = context
+        self._sources = sources
+        self._state_bytes = state_bytes
+        self._state_bound = state_bound
+        self._executors = 0.0
+        self._asked_at = float("-inf")
+
+    def read(self) -> Memory:
+        """The highest share in use of anything that has a bound."""
+        return Memory(max(self.shares().values(), default=0.0), 1.0)
+
+    def shares(self) -> dict[str, float]:
+        """Shares in use, by what they are of."""
+        shares = {"executors": self._storage()}
+        if self._state_bound is not None:
+            shares["state"] = self._state_bytes() / self._state_bound
+        for number, source in enumerate(self._sources()):
+            ask = getattr(source, "memory", None)
+            if ask is not None:
+                used, bound = ask()
+                shares[f"source {number}"] = used / bound if bound > 0 else 0.0
+        return shares
+
+    def _storage(self) -> float:
+        """Of the executors' memory for data, the fullest one's share."""
+        now = time.monotonic()
+        if now - self._asked_at >= _ASK_EXECUTORS_S:
+            self._asked_at = now
+            self._executors = _fullest(self._context)
+        return self._executors
+
+
+def _fullest(context: SparkContext) -> float:
+    """Spark's own account of every executor: the most it may hold, and what is left of it."""
+    status = context._jsc.sc().getExecutorMemoryStatus().values().iterator()
+    shares = [0.0]
+    while status.hasNext():
+        most, left = (float(status_part) for status_part in _pair(status.next()))
+        if most > 0:
+            shares.append(1.0 - left / most)
+    return max(shares)
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    return pair._1(), pair._2()

@@ -1,0 +1,169 @@
+"""spark/gate.py: who is let in and when; nobody is left standing. Pipelines here are threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from headrace.progress.sweep import SweepEstimate
+from headrace.scheduling import PipelineView, Snapshot, Stage, SweepView
+from headrace.scheduling.order import Order
+from headrace.scheduling.policies import policy_named
+from headrace.scheduling.snapshot import Memory
+from headrace.spark.gate import Gate
+from headrace.types import SystemClock
+
+
+@dataclass
+class Runner:
+    """A pipeline that wants `runs` turns of `takes_s` each."""
+
+    name: str
+    gate: Gate
+    due_in_s: float = -1.0
+    fixed_s: float = 0.0
+    log: list[str] = field(default_factory=list)
+
+    def view(self, now_s: float, waits_since_s: float) -> PipelineView:
+        sweep = waits_since_s + self.due_in_s
+        estimate = SweepEstimate(sweep, sweep, 0.0, sweep, sweep, 100)
+        return PipelineView(
+            name=self.name,
+            stages=(Stage(100.0, 1e-6, 0.1),),
+            sweeps=(SweepView(estimate),),
+            waits_since_s=waits_since_s,
+            last_turn_s=0.0,
+            oldest_s=waits_since_s,
+            deadline_s=sweep,
+            fixed_s=self.fixed_s,
+        )
+
+    def turn(self, work: Callable[[], object] = lambda: None) -> threading.Thread:
+        def run() -> None:
+            turn = self.gate.enter(self, lambda: True)
+            if turn is None:
+                self.log.append(f"-{self.name}")
+                return
+            self.log.append(self.name)
+            work()
+            self.gate.leave()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+
+def gate(policy: str = "klink", concurrency: int = 1, **more: object) -> Gate:
+    return Gate(policy_named(policy), concurrency, SystemClock(), **more)  # type: ignore[arg-type]
+
+
+def await_waiting(a_gate: Gate, count: int) -> None:
+    limit = time.monotonic() + 5.0
+    while a_gate.metrics().waiting < count:
+        assert time.monotonic() < limit, "they never asked"
+        threading.Event().wait(0.005)
+
+
+def test_those_who_wait_are_let_in_by_the_policy_one_at_a_time() -> None:
+    log: list[str] = []
+    one = gate()
+    go_on = threading.Event()
+    threads = [Runner("first", one, log=log).turn(lambda: go_on.wait(5.0))]
+    while not log:
+        threading.Event().wait(0.005)
+    for name, due in (("late", 30.0), ("soon", 1.0), ("over", -5.0)):
+        threads.append(Runner(name, one, due_in_s=due, log=log).turn())
+    await_waiting(one, 3)
+    assert log == ["first"], "there is room for one"
+    go_on.set()
+    for thread in threads:
+        thread.join(5.0)
+    assert log == ["first", "over", "soon", "late"]
+    assert one.metrics().running == 0
+    assert one.metrics().decisions >= 4
+    one.close()
+
+
+def test_without_a_gate_everybody_is_let_in_at_once() -> None:
+    log: list[str] = []
+    none = gate("default")
+    together = threading.Barrier(3, timeout=5.0)
+    threads = [Runner(n, none, log=log).turn(together.wait) for n in "abc"]
+    for thread in threads:
+        thread.join(5.0)
+    assert sorted(log) == ["a", "b", "c"]
+    assert none.metrics().decisions == 0
+    none.close()
+
+
+def test_what_is_held_is_let_in_when_it_is_due_or_when_the_policy_changes() -> None:
+    log: list[str] = []
+    one = gate()
+    begun = time.monotonic()
+    Runner("soon", one, due_in_s=0.3, fixed_s=1.0, log=log).turn().join(5.0)
+    assert time.monotonic() - begun >= 0.28
+    never = Runner("never", one, due_in_s=1e6, fixed_s=1.0, log=log).turn()
+    await_waiting(one, 1)
+    threading.Event().wait(0.3)
+    assert log == ["soon"]
+    assert "not worth a run" in one.decisions[-1].turns[0].reason
+    one.change(policy_named("default"), 1)
+    never.join(5.0)
+    assert log == ["soon", "never"]
+    one.close()
+
+
+def test_closing_and_dismissing_let_nobody_stand() -> None:
+    log: list[str] = []
+    one = gate()
+    held = [Runner(n, one, due_in_s=1e6, fixed_s=1.0, log=log) for n in ("a", "b")]
+    threads = [h.turn() for h in held]
+    await_waiting(one, 2)
+    one.dismiss(held[0])
+    threads[0].join(5.0)
+    assert log == ["-a"]
+    one.close()
+    threads[1].join(5.0)
+    assert log == ["-a", "-b"]
+    assert one.enter(held[0], lambda: True) is None, "a closed gate lets nobody in"
+
+
+def test_a_pipeline_whose_stream_has_died_goes_home() -> None:
+    one = gate()
+    assert one.enter(Runner("x", one, due_in_s=1e6, fixed_s=1.0), lambda: False) is None
+    one.close()
+
+
+@dataclass(frozen=True)
+class Broken:
+    name = "broken"
+    gated = True
+
+    def order(self, snapshot: Snapshot) -> Order:
+        raise ZeroDivisionError
+
+
+def test_a_policy_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    log: list[str] = []
+    one = Gate(Broken(), 1, SystemClock())
+    Runner("a", one, log=log).turn().join(5.0)
+    assert log == ["a"]
+    assert "broken" in caplog.text
+    one.close()
+
+
+def test_memory_pressure_reaches_the_policy() -> None:
+    used = [Memory(0.9, 1.0)]
+    one = gate(used_memory=lambda: used[0])
+    Runner("a", one).turn().join(5.0)
+    metrics = one.metrics()
+    assert metrics.memory_mode
+    assert metrics.memory_share == pytest.approx(0.9)
+    used[0] = replace(used[0], used=0.1)
+    Runner("a", one).turn().join(5.0)
+    assert not one.metrics().memory_mode
+    one.close()
