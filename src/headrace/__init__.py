@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         QueryError,
         UnsupportedQuery,
     )
+    from headrace.spark.exchange import Upstream
     from headrace.spark.local import local_spark
     from headrace.spark.query import Query
     from headrace.spark.session import Session
@@ -42,6 +43,7 @@ __all__ = [
     "QueryError",
     "Session",
     "UnsupportedQuery",
+    "Upstream",
     "local_spark",
     "sources",
     "testing",
@@ -50,6 +52,7 @@ __all__ = [
 _HOMES = {
     "Query": "headrace.spark.query",
     "Session": "headrace.spark.session",
+    "Upstream": "headrace.spark.exchange",
     "local_spark": "headrace.spark.local",
     "sources": "headrace.sources",
     "testing": "headrace.testing",

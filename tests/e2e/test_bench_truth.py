@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 
 import headrace as hr
 from headrace.bench import workloads
+from headrace.bench.alternate import alternate
 from headrace.bench.driver.feed import TICK_S
 from headrace.bench.driver.load import speed
 from headrace.bench.driver.stage import Setup
@@ -158,3 +160,36 @@ def test_queries_that_come_and_go_are_timed_until_acknowledged() -> None:
 def test_the_driver_makes_three_million_events_a_second_on_one_core() -> None:
     # Far more on an idle machine; the figure of a run is in its record.
     assert speed(workloads.load("astream"), seconds=0.5) > 3_000_000
+
+
+def test_values_of_a_setting_are_measured_in_turns_on_one_running_system() -> None:
+    record = alternate(
+        fake(), RATE, 4.0, "result_delay_s", ["0.3", "0.9"], 2, pause_s=1.5, watcher=Watcher()
+    )
+    assert record["end"] == "complete", record["reason"]
+    assert record["latency_s"]["0.3"]["avg"]["mean"] == pytest.approx(0.3, abs=SLACK_S)
+    assert record["latency_s"]["0.9"]["avg"]["mean"] == pytest.approx(0.9, abs=SLACK_S)
+    assert record["ratios"]["0.9 / 0.3"]["p50"]["mean"] == pytest.approx(3.0, rel=0.3)
+    orders = [list(measured) for measured in record["rounds"]]
+    assert orders == [["0.3", "0.9"], ["0.9", "0.3"]], "no value always follows the same one"
+
+
+def test_a_setting_that_cannot_be_changed_is_told() -> None:
+    record = alternate(fake(), RATE, 2.0, "colour", ["red", "blue"], 1, 0.5, Watcher())
+    assert record["end"] == "failed"
+    assert "'colour' cannot be changed" in record["reason"]
+    with pytest.raises(hr.HeadraceError, match="two or more different values"):
+        alternate(fake(), RATE, 2.0, "mute", ["1"], 1, 0.5, Watcher())
+
+
+def test_with_backpressure_events_wait_before_the_queue_and_keep_their_times() -> None:
+    # It takes half of what is due: the queue stays at its bound, and latency grows all the same.
+    setup = replace(fake(service_rate=RATE / 2), queue_bytes=400_000, backpressure=True)
+    record = run(setup, RATE, 10.0, Watcher())
+    assert record["end"] == "complete", record["reason"]
+    bound = max(record["series"]["queued"])
+    assert bound < 1.5 * RATE, "seconds of events wait, but not in the queue"
+    assert record["summary"]["taken_per_s"] == pytest.approx(RATE / 2, rel=0.1)
+    latencies = record["outputs"]["event_time_latency_s"]
+    assert latencies[-1] > latencies[0] + 2.0
+    assert not record["verdict"]["sustained"]

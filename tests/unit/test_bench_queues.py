@@ -125,3 +125,16 @@ def test_the_time_between_commits_tells_how_long_batches_take() -> None:
     for at, offset in ((1.0, 10), (3.0, 20), (3.5, 20), (6.0, 30)):
         queue.commit("a", offset, at)
     assert queue.between_commits() == [2.0, 3.0]
+
+
+def test_with_backpressure_a_full_queue_has_no_room_and_refuses_nothing() -> None:
+    queue = Queue(10, backpressure=True)
+    queue.open("a", at_end=False)
+    assert queue.has_room
+    queue.append(batch(0, 8))
+    assert queue.has_room
+    queue.append(batch(8, 8))
+    assert (queue.held, queue.has_room) == (16, False)
+    queue.commit("a", 16, 0.0)
+    assert queue.held == 0
+    assert queue.has_room

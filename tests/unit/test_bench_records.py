@@ -76,7 +76,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(
     [
         ({"format": 2}, r"format 2 \(valid: 1\)"),
         ({"format": None}, r"format None \(valid: 1\)"),
-        ({"kind": "walk"}, r"kind 'walk' \(valid: run, sustain\)"),
+        ({"kind": "walk"}, r"kind 'walk' \(valid: run, sustain, alternate\)"),
         ({"end": "late"}, r"'late' \(valid: complete, interrupted, void, failed\)"),
     ],
 )

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 import headrace as hr
 from headrace.cli import app as headrace
+from headrace.repeats import spread
 from headrace.scheduling import POLICIES
 from headrace.scheduling.policies.klink import Klink
 from headrace.simulator import experiments
@@ -25,7 +26,7 @@ from headrace.simulator.model import Conditions, queries
 from headrace.simulator.overhead import PIPELINES
 from headrace.simulator.run import simulate
 from headrace.simulator.sections import SECTIONS
-from headrace.simulator.trials import Seen, Trial, run_trial, spread
+from headrace.simulator.trials import Seen, Trial, run_trial
 from headrace.simulator.workers import Workers
 
 runner = CliRunner(env={"COLUMNS": "100"})
@@ -72,7 +73,7 @@ def test_every_section_is_printed_within_a_hundred_columns(everything: tuple[Res
         "Memory and cores over time, 4 queries",
         "Sweeps within their interval",
         "Decisions, and the share of a cycle of 120 ms",
-        "Latency of 4 queries; cores of each node: 1",
+        "Latency with 4 queries and 1 cores for every node",
         "Klink whose memory mode begins at b",
         "Where the gain comes from",
         "Klink over its best rival, and over default:",

@@ -23,9 +23,11 @@ from .analyzer import FakeAnalyzer
 
 NAMES = (
     "astream astream-sc1 astream-sc1-fast astream-sc2 fluctuating gaming gaming-join kmeans "
-    "large-windows linear-road nyt overload skew ysb"
+    "large-windows linear-road nyt overload skew ysb ysb-chain ysb-staggered"
 ).split()
-WINDOW = re.compile(r"window\(time, '(\d+) seconds'(?:, '(\d+) seconds')?\)")
+WINDOW = re.compile(
+    r"window\(time, '(\d+) seconds'(?:, '(\d+) seconds')?(?:, '\d+ milliseconds')?\)"
+)
 SPARK_TYPES = {"int32": "int", "int64": "bigint", "double": "double", "string": "string"}
 
 

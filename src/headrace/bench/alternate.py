@@ -62,7 +62,7 @@ def alternate(
                 stage.measure(rate, pause_s, watcher.moment)
                 stretch = stage.measure(rate, seconds, watcher.moment)
                 base = {k: record[k] for k in BASE} | {"kind": "run"}
-                run = base | record_of(setup, stretch)
+                run = base | record_of(setup, stretch) | {"said": stage.server.said}
                 measured[value] = run | {"sut": f"{setup.label}, {setting}={value}"}
                 if stretch.interrupted:
                     raise KeyboardInterrupt

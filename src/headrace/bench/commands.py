@@ -12,6 +12,7 @@ from rich.table import Table
 
 import headrace as hr
 from headrace.bench import suites, workloads
+from headrace.bench.adapters import SHIPPED
 from headrace.bench.alternate import alternate
 from headrace.bench.core.command import core
 from headrace.bench.driver.stage import Setup
@@ -29,7 +30,7 @@ app = typer.Typer(
 RUNS = Path("benchmarks/runs")
 
 _Workload = Annotated[str, typer.Argument(help="A name from `bench list`, or a TOML file")]
-_Sut = Annotated[str, typer.Option("--sut", help="headrace, plain-spark, fake, or a Python file")]
+_Sut = Annotated[str, typer.Option("--sut", help=f"{', '.join(SHIPPED)}, or a Python file")]
 _Sharing = Annotated[str, typer.Option(help="headrace only: auto, or off for a pipeline per query")]
 _Queries = Annotated[int | None, typer.Option(min=0, help="How many; default: the workload's")]
 _Seed = Annotated[int, typer.Option(help="Of the events and of the queries")]
@@ -58,7 +59,7 @@ def list_workloads() -> None:
         needs = f" (needs {workload.needs})" if workload.needs else ""
         table.add_row(name, workload.title + needs, f"{workload.rate:,.0f}", str(workload.count))
     console.print(table)
-    console.print("Systems: headrace, plain-spark, fake, or a Python file with a class Adapter")
+    console.print(f"Systems: {', '.join(SHIPPED)}, or a Python file with a class Adapter")
 
 
 @app.command("run")

@@ -8,9 +8,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
-from scipy import stats
-
 import headrace as hr
 from headrace.bench.adapters import check
 from headrace.bench.driver.load import speed
@@ -20,11 +17,11 @@ from headrace.bench.effort import Effort
 from headrace.bench.results.summary import capacity, processed, record_of, verdict_of
 from headrace.bench.results.verdict import SMALL_STEP, STEP, Tried, search
 from headrace.provenance import commit, machine
+from headrace.repeats import CONFIDENCE, spread
 
 _BATCHES = 10
 """A rate is judged over at least so many batches of the system under test."""
 _CONFIRMATIONS = 4
-CONFIDENCE = 0.95
 _SHARE_OF_SPEED = 0.8
 """A driver asked for more than this share of what one core makes would fall behind."""
 
@@ -212,15 +209,11 @@ def check_rate(setup: Setup, rate: float) -> float:
 
 def interval(values: Sequence[float]) -> Record:
     """Mean of the repeats and its confidence interval, by Student's t."""
-    mean = float(np.mean(values))
-    low = high = None
-    if len(values) > 1:
-        half = float(stats.sem(values) * stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1))
-        low, high = mean - half, mean + half
+    found = spread(values)
     return {
-        "mean": mean,
-        "low": low,
-        "high": high,
+        "mean": found.mean,
+        "low": found.low,
+        "high": found.high,
         "confidence": CONFIDENCE,
         "values": [float(v) for v in values],
     }

@@ -50,7 +50,6 @@ class PipelineView:
     """What the sweep itself takes: firing the window, once its events are in."""
     downstream_s: float = 0.0
     """What other instances said that the rest of the query takes."""
-    bytes_per_event: float = 0.0
     in_progress: bool = False
     """Had a turn and has not passed a sweeping watermark since."""
     hurried: bool = False

@@ -86,10 +86,14 @@ class Standing:
         oldest_s: float | None,
         deadline_s: float | None,
         hurried: bool,
+        told: SweepEstimate | None = None,
         downstream_s: float = 0.0,
     ) -> PipelineView:
-        """For a decision now."""
-        estimate = None if deadline_s is None else self.expected(deadline_s)
+        """For a decision now; what another instance told of the sweep goes before one's own guess,
+        and what it said that the rest of the query takes is added."""
+        estimate = told
+        if told is None and deadline_s is not None:
+            estimate = self.expected(deadline_s)
         ingest = self.cost.ingest
         stage = Stage(queued, ingest.per_event_s, min(self.cost.selectivity, 1.0))
         return PipelineView(

@@ -41,6 +41,8 @@ class Node:
     owed_s: dict[int, float] = field(default_factory=dict)
     """By query: what the rest of it takes on later nodes."""
     busy_s: float = 0.0
+    useful_s: float = 0.0
+    """Of it, what was left after garbage collection."""
     decisions: int = 0
 
     @property
@@ -172,6 +174,7 @@ class Node:
             at_s, seconds, speed, lambda mark, at: passed(part, mark, at), last=stages
         )
         self.busy_s += used
+        self.useful_s += used * speed
         if out > 0.0:
             left(part, out, at_s + used)
         return used

@@ -30,12 +30,14 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """All nodes together at one moment; `processed` and `busy_s` count from the start."""
+    """All nodes together at one moment; amounts and seconds count from the start."""
 
     at_s: float
     queued: float
     processed: float
     busy_s: float
+    useful_s: float
+    """Of it, what garbage collection left."""
     memory_mode: bool
     full: int
     """Nodes whose memory is full."""

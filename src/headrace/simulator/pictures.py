@@ -137,7 +137,7 @@ def distribution(latencies_s: Mapping[str, Numbers]) -> Figure | None:
 
 
 def over_time(courses: Sequence[Course], bound: float) -> Figure | None:
-    """Memory and busy cores, as means over a second."""
+    """Memory and cores in use, without garbage collection, as means over a second."""
     if not courses:
         return None
     with style():
@@ -145,7 +145,7 @@ def over_time(courses: Sequence[Course], bound: float) -> Figure | None:
         above.axhline(bound / _MEGA, **BOUND)
         for number, course in enumerate(courses):
             look = {**drawing.look(course.policy), "markersize": 4.5}
-            for ax, values in ((above, course.queued / _MEGA), (below, course.busy_cores)):
+            for ax, values in ((above, course.queued / _MEGA), (below, course.useful_cores)):
                 x, y = drawing.by_second(course.at_s, values)
                 every = max(len(x) // 10, 1)
                 ax.plot(x, y, **look, markevery=(every * (1 + number) // 3, every), zorder=3)
@@ -155,10 +155,10 @@ def over_time(courses: Sequence[Course], bound: float) -> Figure | None:
             ax.set_xlim(0, end)
         most = max(float(course.queued.max()) for course in courses)
         drawing.y_from_zero(above, np.array([bound, most]) / _MEGA)
-        drawing.y_from_zero(below, np.concatenate([course.busy_cores for course in courses]))
+        drawing.y_from_zero(below, np.concatenate([course.useful_cores for course in courses]))
         above.tick_params(labelbottom=False)
         above.set_ylabel("memory (M events)")
-        below.set_ylabel("busy cores")
+        below.set_ylabel("cores in useful work")
         below.set_xlabel("time since the start (s)")
         more = [Line2D([], [], label="memory bound", **BOUND), Patch(**WARM, label="warm-up")]
         drawing.legend(figure, [*drawing.keys([c.policy for c in courses]), *more])

@@ -220,6 +220,7 @@ class _Simulation:
                 sum(n.queued for n in self._nodes),
                 sum(p.processed for n in self._nodes for p in n.parts),
                 sum(n.busy_s for n in self._nodes),
+                sum(n.useful_s for n in self._nodes),
                 any(n.scheduler.memory_mode for n in self._nodes),
                 sum(n.memory.used >= n.memory.bound for n in self._nodes),
             )

@@ -92,7 +92,7 @@ def _overhead(workers: Workers, plan: Plan, found: Findings) -> list[Table]:
 def _nodes(workers: Workers, plan: Plan, found: Findings) -> list[Table]:
     found.nodes = experiments.by_nodes(_run(workers), plan)
     cores = plan.conditions.cores
-    title = f"Latency of {max(plan.queries)} queries; cores of each node: {cores}"
+    title = f"Latency with {plan.closely} queries and {cores} cores for every node"
     return [tables.latency_table(found.nodes, title, "nodes")]
 
 

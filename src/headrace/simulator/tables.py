@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from rich import box
 from rich.table import Table
 
+from headrace.repeats import Spread
 from headrace.simulator.estimates import CONFIDENCES, Accuracy
 from headrace.simulator.experiments import Course, Ratio, Row
 from headrace.simulator.overhead import Overhead
-from headrace.simulator.trials import Spread
 
 _MEGA = 1e6
 
@@ -71,7 +71,7 @@ def course_table(courses: Sequence[Course], title: str) -> Table:
     table = _table(title, "", heads)
     for course in courses:
         later = course.at_s >= course.at_s[-1] / 4.0
-        memory, cores = course.queued[later] / _MEGA, course.busy_cores[later]
+        memory, cores = course.queued[later] / _MEGA, course.useful_cores[later]
         table.add_row(
             course.policy,
             *(_number(float(v)) for v in (memory.min(), memory.mean(), memory.max())),

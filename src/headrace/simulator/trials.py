@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.repeats import Spread, spread
 from headrace.scheduling.policies import Policy
 from headrace.simulator.model import Conditions, queries
 from headrace.simulator.outcome import Numbers, Outcome
 from headrace.simulator.run import simulate
 from headrace.simulator.workers import stop_if_asked
-
-CONFIDENCE = 0.95
-"""Of the intervals over repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +36,8 @@ class Seen:
     at_s: Numbers
     """When memory and cores were looked at."""
     queued: Numbers
-    busy_cores: Numbers
-    """Since the look before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Mean over the repeats, and its interval where there are several."""
-
-    mean: float
-    low: float | None = None
-    high: float | None = None
+    useful_cores: Numbers
+    """Since the look before, without what garbage collection took."""
 
 
 def run_trial(trial: Trial) -> Seen:
@@ -57,13 +46,13 @@ def run_trial(trial: Trial) -> Seen:
     specs = queries(trial.workload, trial.queries, conditions.seed, conditions.nodes)
     outcome = simulate(specs, conditions, stop_if_asked, policy=trial.policy)
     at_s = np.array([m.at_s for m in outcome.moments])
-    busy_s = np.array([m.busy_s for m in outcome.moments])
+    useful_s = np.array([m.useful_s for m in outcome.moments])
     return Seen(
         _figures(outcome),
         np.sort(outcome.latencies_s),
         at_s,
         np.array([m.queued for m in outcome.moments]),
-        np.diff(busy_s, prepend=0.0) / np.diff(at_s, prepend=0.0),
+        np.diff(useful_s, prepend=0.0) / np.diff(at_s, prepend=0.0),
     )
 
 
@@ -88,19 +77,3 @@ def _figures(outcome: Outcome) -> dict[str, float]:
 def averaged(seen: Sequence[Seen]) -> dict[str, Spread]:
     """Every figure over the repeats of a trial."""
     return {name: spread([s.figures[name] for s in seen]) for name in seen[0].figures}
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """By Student's t.
-
-    >>> spread([2.0])
-    Spread(mean=2.0, low=None, high=None)
-    """
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return Spread(mean)
-    from scipy import stats  # of the extra `bench`, and slow to import
-
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    half = error * float(stats.t.ppf((1.0 + CONFIDENCE) / 2.0, len(values) - 1))
-    return Spread(mean, mean - half, mean + half)

@@ -85,16 +85,12 @@ class Gate:
         """Who decides."""
         return self._scheduler.policy
 
-    @property
-    def concurrency(self) -> int:
-        """So many batches run at a time at most."""
-        return self._concurrency
-
     def change(self, policy: Policy, concurrency: int) -> None:
         """From the next decision on."""
         with self._changed:
             self._scheduler = Scheduler(policy, patience_s=self._scheduler.patience_s)
             self._concurrency = concurrency
+            self.decided, self.deciding_s, self._since = 0, 0.0, time.perf_counter()
             self._changed.notify_all()
 
     @property

@@ -80,7 +80,7 @@ class PipelineMetrics(Counters):
 
 @dataclass(frozen=True)
 class ScheduleMetrics(Counters):
-    """The scheduler's own figures: how it decides, and what share of the time it takes."""
+    """The scheduler's own figures since the policy was chosen, with its share of the time."""
 
     policy: str
     concurrency: int
@@ -142,17 +142,18 @@ class Meter:
         """Its counters now. Costs one walk over the live sections."""
         pipeline = self._pipeline
         state, registry, plan = pipeline.state, pipeline.registry, pipeline.plan
-        now_s, delays = pipeline.now_s, pipeline.standing.delays.expected
+        candidate = pipeline.candidate
+        now_s, delays = candidate.now_s, candidate.standing.delays.expected
         # What is closed has no source any more that could be asked.
-        view = None if pipeline.closed else pipeline.view(now_s, now_s)
+        view = None if pipeline.closed else candidate.view(now_s, now_s)
         return PipelineMetrics(
             name=pipeline.name,
             queries=len(registry.active),
             slack_s=slack_s(view, now_s, CYCLE_S) if view is not None else None,
             sweep=view.sweeps[0].estimate if view is not None and view.sweeps else None,
             queued=view.queued if view is not None else 0.0,
-            fixed_cost_s=pipeline.standing.cost.ingest.fixed_s,
-            event_cost_s=pipeline.standing.cost.ingest.per_event_s,
+            fixed_cost_s=candidate.standing.cost.ingest.fixed_s,
+            event_cost_s=candidate.standing.cost.ingest.per_event_s,
             delay_s=delays.mean_s if delays.count else None,
             delay_deviation_s=delays.deviation_s if delays.count else None,
             lane=plan.lane if plan is not None else None,

@@ -23,12 +23,11 @@ from headrace.errors import ExecutionError
 from headrace.kernels.answers import Setting
 from headrace.optimizer import Statistics
 from headrace.progress.watermark import Progress
-from headrace.query.deadlines import Deadlines
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
 from headrace.registry.changelog import Registry
-from headrace.scheduling.snapshot import PipelineView
-from headrace.scheduling.standing import Standing
+from headrace.scheduling.order import Turn
+from headrace.spark.candidate import Candidate
 from headrace.spark.culprits import reason_of
 from headrace.spark.emitter import Listener
 from headrace.spark.explain import explain_plan, explain_query
@@ -37,14 +36,13 @@ from headrace.spark.firing import members_of, still_needed
 from headrace.spark.gate import Gate
 from headrace.spark.intake import intake_of
 from headrace.spark.journal import Begin, Journal
-from headrace.spark.messages import SectionRef
 from headrace.spark.plans import PlanBook
 from headrace.spark.query import Query
 from headrace.spark.restore import change_record, restore_registry, snapshot_record
 from headrace.spark.state import PipelineState
 from headrace.spark.store import Store
 from headrace.spark.streams import Stream
-from headrace.spark.transaction import Outcome, Transaction, take_back
+from headrace.spark.transaction import Transaction, take_back
 from headrace.types import BEGINNING, Clock, QueryUid, Version
 
 log = logging.getLogger("headrace")
@@ -82,7 +80,6 @@ class Pipeline:
         self.start_after_us = BEGINNING
         """Queries created here begin after this event time, whatever this pipeline has seen."""
         self._spark = spark
-        self._gate = gate
         self._clock = clock
         self._trigger = trigger
         self._listeners = listeners
@@ -107,14 +104,13 @@ class Pipeline:
             reads_files=stream.reads_files,
         )
         self._intake = intake_of(name, stream)
+        self.candidate = Candidate(
+            name, gate, self._intake, clock, stream.lateness_us, lambda: self._state
+        )
         self._replaying: Begin | None = None
         self._purge = False
         self._oldest_change = 0
         self._ended_at = -math.inf
-        self.standing = Standing(stream.lateness_us / 1e6)
-        self._deadlines = Deadlines()
-        self._hurried = 0
-        self._until_s = math.inf
         self.batches = 0
         self.last_batch_ms = 0.0
 
@@ -148,8 +144,8 @@ class Pipeline:
                 self._plans.build(Version(version), active, statistics)
         if self._registry.version not in self._plans.plans:
             self._plans.build(self._registry.version, [], self._statistics)
-        self._note_deadlines()
-        self._journal.drop_orphans({s.file for s in self._state.sections})
+        self.candidate.serves(self._registry.active.values())
+        self._journal.drop_orphans(self._state.files)
         if self._replaying is not None:
             take_back(self._queries.values(), self._replaying.txn)
         for uid, late in self._state.late.items():
@@ -173,7 +169,7 @@ class Pipeline:
                 .option("checkpointLocation", self._store.sub("spark").address)
                 .trigger(processingTime=self._trigger)
             )
-            self._streaming = writer.start()
+            self._streaming = self.candidate.streaming = writer.start()
 
     def _refuse_lost_sinks(self) -> None:
         """A callable cannot be stored: a restored query needs it again, or it ends here."""
@@ -219,22 +215,18 @@ class Pipeline:
         """Wait until everything the source has now is processed and its windows are out."""
         self._raise_failure()
         self.nudge()
-        self._hurried += 1
-        try:
+        with self.candidate.hurry():
             if self._streaming is not None:
-                self._intake.await_all(self._streaming)
+                try:
+                    self._intake.await_all(self._streaming)
+                except Exception as error:
+                    if self.closed:
+                        return
+                    self._raise_failure()
+                    raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
             self._raise_failure()
             self.nudge()
             self.tick(wait=True)
-        except ExecutionError:
-            raise
-        except Exception as error:
-            if self.closed:
-                return
-            self._raise_failure()
-            raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
-        finally:
-            self._hurried -= 1
 
     def close(self, *, for_good: bool = False) -> None:
         """Stop after the running batch; its successor, if Spark is that quick, is turned away.
@@ -246,7 +238,7 @@ class Pipeline:
             self.closed = True
             streaming, self._streaming = self._streaming, None
         self._intake.close(for_good=for_good)
-        self._gate.dismiss(self)
+        self.candidate.dismiss()
         if streaming is not None:
             streaming.stop()
         for query in self._queries.values():
@@ -317,7 +309,7 @@ class Pipeline:
             version,
         )
         self._registry.compact()
-        self._note_deadlines()
+        self.candidate.serves(self._registry.active.values())
         self._plans.propose(version, list(self._registry.active.values()), self._statistics)
         for query, error in deleted.items():
             query.ended(ends[query], error)
@@ -350,10 +342,10 @@ class Pipeline:
         )
         if len(kept) == len(self._state.sections):
             return
-        dropped = _files(self._state.sections) - _files(kept)
+        before = self._state.files
         self._state = replace(self._state, sections=tuple(kept))
         self._journal.commit(self._state.txn, self._state.record())
-        for name in dropped:
+        for name in before - self._state.files:
             self._journal.buckets.delete(name)
         self._forget_plans()
 
@@ -368,19 +360,12 @@ class Pipeline:
                 self._state.offsets, self._is_wanted
             ):
                 return
-            turn = self._gate.enter(self, self._is_wanted)
-            try:
-                with self._lock:
-                    if turn is not None and not self.closed:
-                        self._batch(given, batch_id, turn.until_s)
-                    elif not self._intake.may_skip:
-                        # Returning would let Spark commit a batch that never ran.
-                        raise ExecutionError(
-                            f"stream {self.name!r} closed; batch {batch_id} is left"
-                        )
-            finally:
-                if turn is not None:
-                    self._gate.leave()
+            with self.candidate.turn(self._is_wanted) as turn, self._lock:
+                if turn is not None and not self.closed:
+                    self._batch(given, batch_id, turn)
+                elif not self._intake.may_skip:
+                    # Returning would let Spark commit a batch that never ran.
+                    raise ExecutionError(f"stream {self.name!r} closed; batch {batch_id} is left")
         except Exception as error:
             if not self.closed:
                 self._fail_all(error)
@@ -391,7 +376,7 @@ class Pipeline:
         """Whether anybody still waits for the batch that Spark has called for."""
         return self._streaming is None or self._streaming.isActive
 
-    def _batch(self, given: DataFrame, batch_id: int, until_s: float | None) -> None:
+    def _batch(self, given: DataFrame, batch_id: int, turn: Turn) -> None:
         started = time.monotonic()
         begin = self._replaying
         if begin is None:
@@ -402,10 +387,10 @@ class Pipeline:
                 batch_id,
                 int(self._registry.version),
                 self._clock.now(),
-                self._intake.ranges(self._state.offsets, until_s),
+                self._intake.ranges(self._state.offsets, turn.until_s),
             )
             self._journal.begin(begin)
-        self._until_s = math.inf if until_s is None else until_s
+        self.candidate.settles(begin.now_s, turn)
         batch = self._intake.batch(given, begin.ranges, self._streaming)
         self._transact(begin, batch, defer=self._catches_up(started))
         self._replaying = None
@@ -427,10 +412,8 @@ class Pipeline:
         results were left for a batch that did not come. With `wait`, after the running batch."""
         if self._replaying is not None or (not wait and not self._may_tick()):
             return
-        if not self._gate.admit(wait=wait):
-            return
-        try:
-            if not self._lock.acquire(blocking=wait):
+        with self.candidate.room(wait=wait) as there:
+            if not there or not self._lock.acquire(blocking=wait):
                 return
             try:
                 if not self._may_tick():
@@ -441,8 +424,6 @@ class Pipeline:
                 self._transact(begin, None)
             finally:
                 self._lock.release()
-        finally:
-            self._gate.leave()
 
     def _may_tick(self) -> bool:
         """Whether anything is due that no batch will fire soon."""
@@ -451,7 +432,7 @@ class Pipeline:
         progress = self._state.progress.at(self._clock.now())
         if progress.watermark_us <= self._state.emitted_upto_us and not self._purge:
             return False
-        return self._hurried > 0 or time.monotonic() - self._ended_at >= _SOON_S
+        return self.candidate.hurried or time.monotonic() - self._ended_at >= _SOON_S
 
     def _transact(self, begin: Begin, batch: Batch | None, *, defer: bool = False) -> None:
         transaction = Transaction(
@@ -469,12 +450,13 @@ class Pipeline:
             listeners=self._listeners,
         )
         outcome = transaction.run(begin, batch, defer=defer)
-        self._learn(begin, outcome)
+        if self._replaying is None:
+            self.candidate.learn(begin, outcome)
         active = self._registry.active
         late = {u: n for u, n in outcome.state.late.items() if QueryUid(u) in active}
         self._state = replace(outcome.state, late=late)
         self._journal.commit(begin.txn, self._state.record())
-        for name in outcome.used_files - _files(self._state.sections):
+        for name in outcome.used_files - self._state.files:
             self._journal.buckets.delete(name)
         if not defer:
             self._purge = False
@@ -482,55 +464,12 @@ class Pipeline:
         self._exclude(outcome.failed)
         self._forget_plans()
 
-    def _learn(self, begin: Begin, outcome: Outcome) -> None:
-        """What a batch tells the scheduler; replays and ticks tell nothing that holds again."""
-        if begin.kind != "batch" or self._replaying is not None:
-            return
-        watermark_us = outcome.state.progress.watermark_us
-        self.standing.ran(
-            settled_s=min(begin.now_s, self._until_s),
-            tuples=outcome.tuples,
-            delays=outcome.delays,
-            rows=outcome.rows,
-            ingest_s=outcome.ingest_s,
-            fire_s=outcome.fire_s,
-            watermark_s=None if watermark_us <= BEGINNING else watermark_us / 1e6,
-            swept=outcome.fire_s is not None,
-        )
-
     def _exclude(self, reasons: Mapping[int, str]) -> int:
         """Take failed queries out of the plan; returns its version."""
         failed = {self._queries[u]: r for u, r in reasons.items() if u in self._registry.active}
         if failed:
             self._change([], failed)
         return int(self._registry.version)
-
-    # -- for the gate -------------------------------------------------------------------------
-
-    @property
-    def now_s(self) -> float:
-        """By the pipeline's clock."""
-        return self._clock.now()
-
-    def view(self, now_s: float, waits_since_s: float) -> PipelineView:
-        """What the scheduler may know of it now, from the last committed state."""
-        state = self._state
-        queued, oldest_s = self._intake.queued(state.offsets, self._streaming)
-        deadline_us = self._deadlines.after(state.emitted_upto_us)
-        return self.standing.view(
-            self.name,
-            now_s=now_s,
-            waits_since_s=waits_since_s,
-            queued=queued,
-            oldest_s=oldest_s,
-            deadline_s=None if deadline_us is None else deadline_us / 1e6,
-            hurried=self._hurried > 0 or self._replaying is not None,
-        )
-
-    def _note_deadlines(self) -> None:
-        self._deadlines = Deadlines.of(
-            (q.logical.window, q.since_us, q.partial_first) for q in self._registry.active.values()
-        )
 
     # -- small things -------------------------------------------------------------------------
 
@@ -553,14 +492,9 @@ class Pipeline:
     def explain(self) -> str:
         """The current plan in words."""
         with self._lock:
-            version = int(self._registry.version)
-            return explain_plan(
-                self.name,
-                self._plans[version].plan,
-                self._plans[version].queries,
-                self._state.sections,
-                self._registry.width,
-            )
+            entry = self._plans[int(self._registry.version)]
+            sections, width = self._state.sections, self._registry.width
+            return explain_plan(self.name, entry.plan, entry.queries, sections, width)
 
     def explain_query(self, query: Query) -> str:
         """Where one query runs, and why."""
@@ -568,7 +502,3 @@ class Pipeline:
         if active is None:
             return f"query {query.name!r}: {query.status}"
         return explain_query(active, self._plans[int(self._registry.version)].plan)
-
-
-def _files(sections: list[SectionRef] | tuple[SectionRef, ...]) -> set[str]:
-    return {s.file for s in sections}

@@ -24,10 +24,12 @@ from headrace.scheduling.policies import policy_named
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import SparkAnalyzer
 from headrace.spark.emitter import Listener
+from headrace.spark.exchange import Address, Upstream
 from headrace.spark.explain import explain_schedule
 from headrace.spark.gate import Gate
 from headrace.spark.memory import MemoryGauge
 from headrace.spark.metrics import Delivered, Meter, SessionMetrics, session_metrics
+from headrace.spark.neighbours import Neighbours
 from headrace.spark.pipeline import Pipeline
 from headrace.spark.query import Query
 from headrace.spark.sinks import Sink, SinkFunction
@@ -96,6 +98,7 @@ class Session:
             ).read,
             patience_s=duration_us(patience) / 1e6,
         )
+        self._neighbours = Neighbours(lambda: list(self._pipelines.values()))
         self._analyzer = SparkAnalyzer(spark)
         self._streams: dict[str, Stream] = {}
         self._pipelines: dict[str, Pipeline] = {}
@@ -125,6 +128,7 @@ class Session:
         partition: str | None = None,
         late_sink: str | SinkFunction | None = None,
         late_options: Mapping[str, Any] | None = None,
+        upstream: Upstream | None = None,
     ) -> None:
         """Declare a stream: any streaming DataFrame, or an Arrow source.
 
@@ -133,6 +137,10 @@ class Session:
         tells partitions of a DataFrame apart. A tuple more than ``max_ahead`` ahead of the clock
         and of the stream is set aside and counted. Tuples too late for a window go to
         ``late_sink``, a callable or a Spark writer format with ``late_options``, at least once.
+
+        A stream of another session's results names that session and the query as its ``upstream``:
+        the two then tell each other when windows will be out, and what the rest of the query
+        costs. Its event time must be the end of the query's windows.
         """
         self._check_open()
         if not _NAME.fullmatch(name):
@@ -151,7 +159,10 @@ class Session:
                 max_ahead=max_ahead,
                 partition=partition,
                 late_sink=None if late_sink is None else Sink.of(late_sink, late_options),
+                upstream=upstream,
             )
+            if upstream is not None:
+                self._neighbours.subscribe(upstream)
             self._analyzer.declare(name, declared.struct)
             self._streams[name] = declared
             if self._sharing == "auto":
@@ -247,6 +258,7 @@ class Session:
         self._stop_ticking.set()
         if self._ticker is not None:
             self._ticker.join()
+        self._neighbours.close()
         self._gate.close()
         for pipeline in self._pipelines.values():
             pipeline.close()
@@ -283,6 +295,18 @@ class Session:
         """Decide from now on by another policy, which lets so many batches run at a time."""
         self._check_open()
         self._gate.change(policy_named(policy), self._checked(concurrency))
+
+    def publish(self, key: bytes, address: Address = ("127.0.0.1", 0)) -> Address:
+        """Tell sessions that read this one's results when windows will be out; returns where.
+
+        Whoever asks must know the key. Port 0 takes a free one.
+        """
+        self._check_open()
+        return self._neighbours.publish(address, key)
+
+    def forward(self, enabled: bool) -> None:
+        """Whether what neighbours tell is used, and they are told anything; it is at first."""
+        self._neighbours.enabled = enabled
 
     def explain(self) -> str:
         """Who runs next and why; groups, classes, slices and state of every pipeline, in words."""
@@ -331,6 +355,7 @@ class Session:
             trigger=self._trigger,
             listeners=self._listeners,
         )
+        self._neighbours.introduce(pipeline)
         self._meters[name] = Meter(pipeline)
         self._pipelines[name] = pipeline
         return pipeline

@@ -32,6 +32,11 @@ class PipelineState:
         """Bytes of live sections."""
         return sum(s.length for s in self.sections)
 
+    @property
+    def files(self) -> set[str]:
+        """The bucket files that live sections are in."""
+        return {s.file for s in self.sections}
+
     def record(self) -> dict[str, Any]:
         """As a JSON record."""
         return {

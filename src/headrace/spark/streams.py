@@ -14,6 +14,7 @@ from headrace.errors import QueryError, near
 from headrace.query.schema import StreamSchema, quoted
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import columns_of
+from headrace.spark.exchange import Upstream
 from headrace.spark.file_scan import is_parquet
 from headrace.spark.readers import Readers
 from headrace.spark.sinks import Sink
@@ -34,6 +35,7 @@ class Stream:
     max_ahead_us: int | None
     partition: str | None
     late_sink: Sink | None = None
+    upstream: Upstream | None = None
 
     @classmethod
     def declare(
@@ -47,6 +49,7 @@ class Stream:
         max_ahead: str | None,
         partition: str | None,
         late_sink: Sink | None = None,
+        upstream: Upstream | None = None,
     ) -> Stream:
         """Check a declaration; raises QueryError with the valid choices."""
         if isinstance(source, DataFrame):
@@ -93,6 +96,7 @@ class Stream:
             max_ahead_us=None if max_ahead is None else duration_us(max_ahead),
             partition=partition,
             late_sink=late_sink,
+            upstream=upstream,
         )
 
     @property

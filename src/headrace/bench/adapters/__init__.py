@@ -14,6 +14,7 @@ from headrace.bench.driver.protocol import Driver, Task
 
 SHIPPED = {
     "headrace": "headrace.bench.adapters.headrace_session",
+    "headrace-chain": "headrace.bench.adapters.headrace_chain",
     "plain-spark": "headrace.bench.adapters.plain_spark",
     "fake": "headrace.bench.adapters.fake",
 }

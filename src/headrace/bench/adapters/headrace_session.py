@@ -135,6 +135,8 @@ class Adapter:
         return ""
 
     def check(self) -> None:
+        if self._options["policy"] != "default":
+            self._driver.say({"schedule": dict(self._session.metrics().schedule)})
         for query in self._queries.values():
             if query.status == "failed":
                 raise hr.HeadraceError(f"query {query.name!r} failed: {query.error}")

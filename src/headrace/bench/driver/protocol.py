@@ -1,9 +1,9 @@
 """How driver and system under test speak: Arrow Flight, and who says what.
 
-The driver is the server. Actions have JSON bodies: ``describe``, ``ready``, ``open``, ``latest``,
-``commit``, ``close``, ``next``, ``acknowledge``. Tuples are pulled with a ticket (stream,
-partition, offsets, columns, consumer); results are put to ``outputs``. Any language with a Flight
-client can take part.
+The driver is the server. Actions have JSON bodies: ``describe``, ``ready``, ``say``, ``open``,
+``latest``, ``held``, ``commit``, ``close``, ``next``, ``acknowledge``. Tuples are pulled with a
+ticket (stream, partition, offsets, columns, consumer); results are put to ``outputs``. Any language
+with a Flight client can take part.
 """
 
 from __future__ import annotations
@@ -102,6 +102,10 @@ class Driver:
     def latest(self, stream: str) -> tuple[int, ...]:
         """The offset after the last tuple of each partition."""
         return tuple(self._do("latest", stream=stream)["offsets"])
+
+    def say(self, figures: Mapping[str, Any]) -> None:
+        """Figures of the system's own, for the record: they are told, not measured."""
+        self._do("say", figures=dict(figures))
 
     def held(self, stream: str) -> tuple[int, int]:
         """Tuples that the queues hold, and how many they have room for."""

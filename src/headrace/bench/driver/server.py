@@ -41,6 +41,8 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
         self._lock = threading.Lock()
         self.ready = threading.Event()
         self.settings: dict[str, Any] = {}
+        self.said: dict[str, Any] = {}
+        """What the system last said of itself."""
 
     @property
     def address(self) -> str:
@@ -84,6 +86,9 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
     def _on_ready(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         self.ready.set()
+
+    def _on_say(self, figures: dict[str, Any]) -> None:
+        self.said = figures
 
     def _on_open(self, stream: str, consumer: str, at_end: bool) -> dict[str, Any]:
         return {"offsets": [q.open(consumer, at_end=at_end) for q in self._queues[stream]]}

@@ -77,27 +77,26 @@ class Klink:
             slack = slacks[pipeline.name]
             rank = math.floor(math.log(freed, _TIE)) if freed > 0.0 else -math.inf
             urgency = 0.0 if slack is None else slack
-            turn = Turn(pipeline.name, f"frees {freed:,.0f} bytes of memory", slack, stages)
+            turn = Turn(pipeline.name, f"frees the memory of {freed:,.0f} events", slack, stages)
             found.append((-rank, urgency, turn))
         found.sort(key=lambda item: item[:2])
         return tuple(turn for _, _, turn in found)
 
 
 def freed_by(pipeline: PipelineView, cycle_s: float) -> tuple[float, int | None]:
-    """The most memory that a cycle frees, and how many stages to run for it (None: all).
+    """The most events that a cycle frees memory of, and how many stages to run (None: all).
 
     ``p_k = sz · (1 − Π S_i)`` for the stages up to k, as far as the cycle's time goes.
     """
     most, best = 0.0, None
-    queued = passed = 0.0
+    queued = per_event = 0.0
     share = 1.0
-    per_event = 0.0
     for k, stage in enumerate(pipeline.stages, 1):
         queued += stage.queued
         per_event += share * stage.per_event_s
         share *= stage.selectivity
         passed = queued if per_event <= 0.0 else min(queued, cycle_s / per_event)
-        freed = passed * (1.0 - share) * (pipeline.bytes_per_event or 1.0)
+        freed = passed * (1.0 - share)
         if freed > most * (1.0 + 1e-9):
             most, best = freed, k
     return most, None if best == len(pipeline.stages) else best
