@@ -34,7 +34,7 @@ def test_news_tell_when_a_later_stage_can_close_its_window() -> None:
     news = News(10.0, 5.0, OUT)
     assert news.sweep(18.0, 1.0).mean_s == pytest.approx(20.5)
     assert news.sweep(20.0, 0.0).high_s == pytest.approx(20.7), "a row at that very time"
-    assert news.sweep(3.0, 0.0).mean_s == pytest.approx(10.5), "what is over comes with the next"
+    assert news.sweep(4.0, 0.0).mean_s == pytest.approx(5.5), "the one at 5 is out: it has come"
     assert News.from_json(news.to_json()) == news
 
 

@@ -26,14 +26,15 @@ class News:
 
     def sweep(self, deadline_s: float, lateness_s: float) -> SweepEstimate:
         """When a window of whoever reads the results can be closed: the first window of the query
-        must be out that ends at or past its deadline and the lateness.
+        must be out that ends at or past its deadline and the lateness. Where that one was out
+        before the next one, its time is past: the sweep has come.
 
         >>> out = SweepEstimate(10.0, 10.5, 0.1, 10.3, 10.7, 400)
         >>> News(10.0, 5.0, out).sweep(18.0, 1.0).mean_s
         20.5
         """
         more = math.ceil((deadline_s + lateness_s - self.next_end_s) / self.slide_s - 1e-9)
-        return self.out.moved(max(more, 0) * self.slide_s)
+        return self.out.moved(more * self.slide_s)
 
     def to_json(self) -> dict[str, Any]:
         """As a message."""

@@ -20,6 +20,8 @@ class Turn:
     """Take only what had come by then; None takes all."""
     held: bool = False
     """Better not now, even if there is room: it would take more than it brings."""
+    held_until_s: float | None = None
+    """… but by then at the latest."""
 
 
 @dataclass(frozen=True, slots=True)

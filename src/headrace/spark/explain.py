@@ -39,9 +39,9 @@ def explain_schedule(metrics: SessionMetrics, decisions: Sequence[Decision]) -> 
             f"  {p.name}: {sweep}; {p.queued:,.0f} tuples wait; "
             f"a batch costs {p.fixed_cost_s:.2f} s + {1e6 * p.event_cost_s:.2f} µs each"
         )
-    for decision in list(decisions)[-_SHOWN:]:
+    for decision in [d for d in decisions if d.started][-_SHOWN:]:
         reasons = {turn.name: turn.reason for turn in decision.turns}
-        started = ", ".join(f"{n} ({reasons[n]})" for n in decision.started) or "nobody"
+        started = ", ".join(f"{n} ({reasons[n]})" for n in decision.started)
         waiting = len(decision.turns) - len(decision.started)
         ago = now_s - decision.at_s
         lines.append(f"  {ago:.2f} s before: {started}; {waiting} went on waiting")

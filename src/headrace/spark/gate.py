@@ -3,7 +3,8 @@
 It is the paper's runtime scheduler in the words of section 5: a pipeline that asks is registered;
 for every decision the gate collects what those that wait know; it starts the next ones, at most so
 many at a time, and all others stay paused. A decision is made when a pipeline asks or is done, and
-while some wait, at least once a cycle.
+while some are held, when the first of them becomes due; memory and queues are looked at twice a
+second.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from headrace.types import Clock
 
 log = logging.getLogger("headrace")
 
+_LOOK_S = 0.5
+"""While everybody who waits is held, the gate looks again after so long, if not before."""
 _KEPT = 200
 """Decisions that can be read back."""
 
@@ -196,11 +199,12 @@ class Gate:
                 self._await_change(set(entries))
 
     def _await_change(self, waited: set[str]) -> None:
-        """Nobody was let in: until somebody else asks, or the next cycle."""
+        """Nobody was let in: until somebody else asks, or one of them may be let in."""
+        ends = [t.held_until_s for t in self.decisions[-1].turns] if self.decisions else []
+        due_s = min((e for e in ends if e is not None), default=float("inf"))
+        pause_s = min(max(due_s - self._clock.now(), 0.001), _LOOK_S)
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._closed or set(self._waiting) != waited, self._scheduler.cycle_s
-            )
+            self._changed.wait_for(lambda: self._closed or set(self._waiting) != waited, pause_s)
 
     def _room(self) -> int:
         if not self.policy.gated:

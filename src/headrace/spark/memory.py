@@ -1,7 +1,7 @@
 """How much of the memory is in use: what sources hold, the state, the executors' memory for data.
 
-Whatever is nearest to its bound counts. Sources are asked at every decision, executors every
-second.
+Whatever is nearest to its bound counts. Sources are asked at every decision, executors every five
+seconds: asking the JVM takes milliseconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyspark import SparkContext
 
 from headrace.scheduling.snapshot import Memory
 
-_ASK_EXECUTORS_S = 1.0
+_ASK_EXECUTORS_S = 5.0
 
 
 class MemoryGauge:

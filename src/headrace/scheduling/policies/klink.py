@@ -116,7 +116,7 @@ def _turn(pipeline: PipelineView, snapshot: Snapshot, slack: float | None) -> Tu
     reason = f"its sweep is due in {wait:.2f} s"
     if held:
         reason += f"; {pipeline.queued:,.0f} events are not worth a run before"
-    return Turn(pipeline.name, reason, slack, held=held)
+    return Turn(pipeline.name, reason, slack, held=held, held_until_s=come_s if held else None)
 
 
 def _drags(pipeline: PipelineView, come_s: float, now_s: float) -> bool:
