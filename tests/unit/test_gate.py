@@ -26,6 +26,7 @@ class Runner:
     gate: Gate
     due_in_s: float = -1.0
     fixed_s: float = 0.0
+    hurried: bool = False
     log: list[str] = field(default_factory=list)
 
     def view(self, now_s: float, waits_since_s: float) -> PipelineView:

@@ -27,6 +27,8 @@ class LinearCost:
     runs: tuple[tuple[float, float], ...] = ()
     per_event_s: float = 0.0
     fixed_s: float = 0.0
+    usual_s: float = 0.0
+    """What a run takes as a rule."""
 
     def ran(self, events: float, seconds: float) -> LinearCost:
         """After one more run. What cannot be (a clock that went back) is left out."""
@@ -35,17 +37,12 @@ class LinearCost:
         runs = (*self.runs, (events, seconds))[-_RUNS:]
         slope = _slope(runs)
         left = median(s - slope * n for n, s in runs)
-        return LinearCost(runs, slope, max(left, 0.0))
+        return LinearCost(runs, slope, max(left, 0.0), median(s for _, s in runs))
 
     @property
     def known(self) -> bool:
         """Whether there was any run."""
         return bool(self.runs)
-
-    @property
-    def usual_s(self) -> float:
-        """What a run takes as a rule."""
-        return median(s for _, s in self.runs) if self.runs else 0.0
 
     def of(self, events: float) -> float:
         """What a run of so many events takes."""

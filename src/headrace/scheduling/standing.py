@@ -37,6 +37,8 @@ class Standing:
     """When the last batch was settled: what waits has come since."""
     in_progress: bool = False
     steady: bool = False
+    _expected: tuple[float, SweepEstimate] | None = None
+    """The last estimate, which holds until the next batch."""
 
     def ran(
         self,
@@ -68,13 +70,18 @@ class Standing:
                 and expected.low_s - _STEADY_S <= behind_s <= expected.high_s + _STEADY_S
             )
             self.sweeps = self.sweeps.swept(behind_s)
+        self._expected = None
 
     def expected(self, deadline_s: float) -> SweepEstimate | None:
         """When a window's sweep can be had; None while the stream does not move with the clock."""
         if not self.steady:
             return None
+        if self._expected is not None and self._expected[0] == deadline_s:
+            return self._expected[1]
         anchor = anchor_s(deadline_s, self.lateness_s)
-        return self.sweeps.estimate(anchor, tuples=self.delays.expected)
+        estimate = self.sweeps.estimate(anchor, tuples=self.delays.expected)
+        self._expected = (deadline_s, estimate)
+        return estimate
 
     def view(
         self,

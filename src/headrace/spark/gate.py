@@ -42,6 +42,11 @@ class Gated(Protocol):
         """By which it is ordered."""
         ...
 
+    @property
+    def hurried(self) -> bool:
+        """Whether somebody waits for all that it has."""
+        ...
+
     def view(self, now_s: float, waits_since_s: float) -> PipelineView:
         """What it knows of itself. Must not wait for a batch."""
         ...
@@ -52,6 +57,9 @@ class _Waiting:
     pipeline: Gated
     since_s: float
     turn: Turn | None = None
+    view: PipelineView | None = None
+    viewed_s: float = 0.0
+    held_until_s: float | None = None
     let_in: threading.Event = field(default_factory=threading.Event)
 
 
@@ -215,15 +223,30 @@ class Gate:
         return bool(self._waiting) and self._room() > 0
 
     def _decide(self, entries: dict[str, _Waiting], room: int) -> int:
-        begun = time.perf_counter()
+        begun = time.thread_time()
         now_s = self._clock.now()
-        views = tuple(e.pipeline.view(now_s, e.since_s) for e in entries.values())
+        views = tuple(self._view(entry, now_s) for entry in entries.values())
         decision = self._scheduler.decide(now_s, views, self._used_memory(), room)
-        self.deciding_s += time.perf_counter() - begun
+        for turn in decision.turns:
+            entries[turn.name].held_until_s = turn.held_until_s if turn.held else None
+        self.deciding_s += time.thread_time() - begun
         self.decided += 1
         self.decisions.append(decision)
         turns = {turn.name: turn for turn in decision.turns}
         return self._start({name: turns[name] for name in decision.started})
+
+    def _view(self, entry: _Waiting, now_s: float) -> PipelineView:
+        """What a pipeline knows; one that is held is asked only now and then until it is due."""
+        view, held_until_s = entry.view, entry.held_until_s
+        if (
+            view is not None
+            and held_until_s is not None
+            and now_s < min(held_until_s, entry.viewed_s + _LOOK_S)
+            and not entry.pipeline.hurried
+        ):
+            return view
+        entry.view, entry.viewed_s = entry.pipeline.view(now_s, entry.since_s), now_s
+        return entry.view
 
     def _start(self, turns: dict[str, Turn], room: int | None = None) -> int:
         """Let them in, as far as there is still room: other work may have come meanwhile."""

@@ -156,6 +156,8 @@ class FromSource:
         self._source = source
         self._readers = readers
         self._arrivals = readers.arrivals
+        self._oldest: tuple[Offsets, float] | None = None
+        """Since when the first tuple after some offsets waits."""
         self._changed = threading.Condition()
         self._closed = False
         self._silent_at = -math.inf
@@ -209,7 +211,12 @@ class FromSource:
             return float(sum(r.end - r.start for r in ranges)), None
         newest = self._arrivals.newest()
         waiting = sum(max(n - s, 0) for n, s in zip(newest, start, strict=True))
-        return float(waiting), self._arrivals.came_at(start)
+        if self._oldest is None or self._oldest[0] != start:
+            came_s = self._arrivals.came_at(start)
+            if came_s is None:
+                return float(waiting), None
+            self._oldest = (start, came_s)
+        return float(waiting), self._oldest[1]
 
     def done(self, offsets: Offsets | None) -> None:
         assert offsets is not None

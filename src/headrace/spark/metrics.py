@@ -80,7 +80,10 @@ class PipelineMetrics(Counters):
 
 @dataclass(frozen=True)
 class ScheduleMetrics(Counters):
-    """The scheduler's own figures since the policy was chosen, with its share of the time."""
+    """The scheduler's own figures since the policy was chosen.
+
+    ``deciding_share`` is the processor time that its decisions took, over the time that passed.
+    """
 
     policy: str
     concurrency: int
