@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import headrace as hr
-from headrace.bench.driver.process import SystemFailed
 from headrace.bench.driver.stage import Setup, Stage
 from headrace.bench.results.summary import record_of
 from headrace.bench.run import (
@@ -20,6 +19,7 @@ from headrace.bench.run import (
     await_ready,
     begin_record,
     check_rate,
+    go_on,
     interval,
     recorded,
 )
@@ -59,15 +59,12 @@ def alternate(
             for value in values if number % 2 == 0 else reversed(values):
                 watcher.say(f"round {number + 1} of {rounds}: {setting}={value}")
                 stage.change(setting, value)
-                stage.measure(rate, pause_s, watcher.moment)
+                go_on(stage.measure(rate, pause_s, watcher.moment))
                 stretch = stage.measure(rate, seconds, watcher.moment)
                 base = {k: record[k] for k in BASE} | {"kind": "run"}
                 run = base | record_of(setup, stretch) | {"said": stage.server.said}
                 measured[value] = run | {"sut": f"{setup.label}, {setting}={value}"}
-                if stretch.interrupted:
-                    raise KeyboardInterrupt
-                if stretch.failure:
-                    raise SystemFailed(stretch.failure)
+                go_on(stretch)
                 summarize(record)
     return record
 

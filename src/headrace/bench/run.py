@@ -179,10 +179,7 @@ class _Finder:
 
     def _measured(self, rate: float, seconds: float) -> Stretch:
         stretch = self._stage.measure(rate, seconds, self._watcher.moment)
-        if stretch.interrupted:
-            raise KeyboardInterrupt
-        if stretch.failure:
-            raise SystemFailed(stretch.failure)
+        go_on(stretch)
         return stretch
 
     def _length(self) -> float:
@@ -190,6 +187,14 @@ class _Finder:
         wanted = _BATCHES * self._stage.load.batch_s()
         shortest = self._effort.seconds
         return min(max(shortest, wanted), max(shortest, self._effort.longest_s))
+
+
+def go_on(stretch: Stretch) -> None:
+    """Unless Ctrl-C was pressed or the system has failed."""
+    if stretch.interrupted:
+        raise KeyboardInterrupt
+    if stretch.failure:
+        raise SystemFailed(stretch.failure)
 
 
 def check_rate(setup: Setup, rate: float) -> float:
