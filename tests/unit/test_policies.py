@@ -70,6 +70,17 @@ def test_klink_holds_what_is_not_due_and_not_worth_a_run() -> None:
     assert names("klink", at(10.0, replace(small, hurried=True))) == ["small"], "somebody waits"
 
 
+def test_a_run_before_the_sweep_must_not_be_in_the_way_of_one_that_is_due() -> None:
+    # "early" has 1 s of work that could be done before; "next" is due in 0.5 s, or only in 3 s.
+    early = view("early", 14.0, fixed_s=0.2, queued=100_000)
+    (held,) = [t for t in Klink().order(at(10.0, early, view("next", 10.3))).turns if t.held]
+    assert held.name == "early"
+    assert "in the way" in held.reason
+    assert held.held_until_s == pytest.approx(14.2)
+    assert names("klink", at(10.0, early, view("next", 12.8))) == ["next", "early"]
+    assert names("klink", at(10.0, early)) == ["early"], "it is in nobody's way"
+
+
 def test_a_pipeline_that_is_due_does_not_drag_in_what_came_after_its_sweep() -> None:
     # 40 s of events wait, 400 ms of work; the sweep came after 10 s of them.
     behind = view("p", 70.0, queued=40_000, oldest_s=60.0, fixed_s=0.1)

@@ -1,7 +1,8 @@
 """Klink: the pipeline whose window is due first, and under memory pressure the one that frees most.
 
-Where a run has a fixed cost, as a micro-batch has, running early may take more than it brings: a
-pipeline that is not due, and whose queue is worth less work than the fixed cost of a run, is held.
+Where a run has a fixed cost, as a micro-batch has, running early may take more than it brings. So a
+pipeline that is not due is held if its queue is less work than the fixed cost of a run, or if
+another one becomes due before the run would be over: it cannot be stopped.
 """
 
 from __future__ import annotations
@@ -63,10 +64,13 @@ class Klink:
     def _by_slack(self, snapshot: Snapshot, slacks: dict[str, float | None]) -> tuple[Turn, ...]:
         """Pipelines of which no window is known yet go by how long they wait."""
         turns = []
+        first, second = _next_two([_comes_s(p) for p in snapshot.pipelines])
         for pipeline in snapshot.pipelines:
             slack = slacks[pipeline.name]
             urgency = pipeline.waits_since_s - snapshot.now_s if slack is None else slack
-            turns.append((urgency, pipeline.waits_since_s, _turn(pipeline, snapshot, slack)))
+            others_s = second if _comes_s(pipeline) == first else first
+            turn = _turn(pipeline, snapshot, slack, others_s)
+            turns.append((urgency, pipeline.waits_since_s, turn))
         turns.sort(key=lambda item: item[:2])
         return tuple(turn for _, _, turn in turns)
 
@@ -102,21 +106,40 @@ def freed_by(pipeline: PipelineView, cycle_s: float) -> tuple[float, int | None]
     return most, None if best == len(pipeline.stages) else best
 
 
-def _turn(pipeline: PipelineView, snapshot: Snapshot, slack: float | None) -> Turn:
+def _comes_s(pipeline: PipelineView) -> float:
+    """When its sweep has come for certain, or had; infinite while no window is known."""
+    return min(
+        (s.estimate.high_s if s.arrived_at_s is None else s.arrived_at_s for s in pipeline.sweeps),
+        default=math.inf,
+    )
+
+
+def _next_two(times_s: list[float]) -> tuple[float, float]:
+    """The earliest, and the earliest of the others."""
+    first, second, *_ = [*sorted(times_s), math.inf, math.inf]
+    return first, second
+
+
+def _turn(pipeline: PipelineView, snapshot: Snapshot, slack: float | None, others_s: float) -> Turn:
+    """`others_s` is when the first of the other pipelines becomes due."""
     if slack is None:
         return Turn(pipeline.name, "no window of it is known yet")
-    come_s = min(
-        s.estimate.high_s if s.arrived_at_s is None else s.arrived_at_s for s in pipeline.sweeps
-    )
+    come_s = _comes_s(pipeline)
     if snapshot.now_s >= come_s:
         until_s = come_s if _drags(pipeline, come_s, snapshot.now_s) else None
         return Turn(pipeline.name, "its sweep has come", slack, until_s=until_s)
-    held = pipeline.events_s < pipeline.fixed_s and not pipeline.hurried
     wait = min(s.estimate.mean_s for s in pipeline.sweeps) - snapshot.now_s
     reason = f"its sweep is due in {wait:.2f} s"
-    if held:
-        reason += f"; {pipeline.queued:,.0f} events are not worth a run before"
-    return Turn(pipeline.name, reason, slack, held=held, held_until_s=come_s if held else None)
+    until_s = None
+    if pipeline.fixed_s > 0.0 and not pipeline.hurried:
+        done_s = snapshot.now_s + pipeline.fixed_s + pipeline.events_s
+        if pipeline.events_s < pipeline.fixed_s:
+            reason += f"; {pipeline.queued:,.0f} events are not worth a run before"
+            until_s = come_s
+        elif others_s < done_s:
+            reason += "; a run before would be in the way of one that is due"
+            until_s = come_s
+    return Turn(pipeline.name, reason, slack, held=until_s is not None, held_until_s=until_s)
 
 
 def _drags(pipeline: PipelineView, come_s: float, now_s: float) -> bool:
