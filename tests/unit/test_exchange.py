@@ -77,6 +77,7 @@ def test_news_of_a_neighbour_that_is_gone_grow_old(monkeypatch: pytest.MonkeyPat
     until(lambda: subscriber.news("views") is None)
     until(lambda: publisher.cost_s("views") == 0.0)
     publisher.close()
+    assert (subscriber.news("views"), publisher.cost_s("views")) == (None, 0.0)
 
 
 def test_what_cannot_be_is_refused() -> None:
