@@ -157,6 +157,24 @@ def test_a_policy_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> N
     one.close()
 
 
+class Silent(Runner):
+    def view(self, now_s: float, waits_since_s: float) -> PipelineView:
+        raise OSError("the source does not answer")
+
+
+def test_a_pipeline_that_cannot_be_looked_at_hurts_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    log: list[str] = []
+    one = gate()
+    held = Runner("held", one, due_in_s=1e6, fixed_s=1.0, log=log)
+    waiting = held.turn()
+    await_waiting(one, 1)
+    Silent("silent", one, log=log).turn().join(5.0)
+    assert log == ["silent"], "its batch will say what is wrong; the other is still held"
+    assert "cannot tell" in caplog.text
+    one.close()
+    waiting.join(5.0)
+
+
 def test_memory_pressure_reaches_the_policy() -> None:
     used = [Memory(0.9, 1.0)]
     one = gate(used_memory=lambda: used[0])

@@ -36,7 +36,7 @@ def expected_slack_s(sweep: SweepView, now_s: float, cost_s: float, cycle_s: flo
     step = span / steps
     scale = 1.0 / (estimate.deviation_s * _ROOT_2)
     below = math.erf((start - estimate.mean_s) * scale)
-    first, wait, total = below, 0.0, 0.0
+    first, wait = below, 0.0
     for k in range(1, steps + 1):
         x = start + k * step
         upto = math.erf((x - estimate.mean_s) * scale)

@@ -37,8 +37,8 @@ class Standing:
     """When the last batch was settled: what waits has come since."""
     in_progress: bool = False
     steady: bool = False
-    _expected: tuple[float, SweepEstimate] | None = None
-    """The last estimate, which holds until the next batch."""
+    _expected: tuple[Sweeps, float, SweepEstimate] | None = None
+    """The last estimate, with what it was made of."""
 
     def ran(
         self,
@@ -70,17 +70,17 @@ class Standing:
                 and expected.low_s - _STEADY_S <= behind_s <= expected.high_s + _STEADY_S
             )
             self.sweeps = self.sweeps.swept(behind_s)
-        self._expected = None
 
     def expected(self, deadline_s: float) -> SweepEstimate | None:
         """When a window's sweep can be had; None while the stream does not move with the clock."""
         if not self.steady:
             return None
-        if self._expected is not None and self._expected[0] == deadline_s:
-            return self._expected[1]
+        sweeps, kept = self.sweeps, self._expected  # another thread may replace them meanwhile
+        if kept is not None and kept[0] is sweeps and kept[1] == deadline_s:
+            return kept[2]
         anchor = anchor_s(deadline_s, self.lateness_s)
-        estimate = self.sweeps.estimate(anchor, tuples=self.delays.expected)
-        self._expected = (deadline_s, estimate)
+        estimate = sweeps.estimate(anchor, tuples=self.delays.expected)
+        self._expected = (sweeps, deadline_s, estimate)
         return estimate
 
     def view(

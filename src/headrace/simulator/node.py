@@ -43,7 +43,6 @@ class Node:
     busy_s: float = 0.0
     useful_s: float = 0.0
     """Of it, what was left after garbage collection."""
-    decisions: int = 0
 
     @property
     def queued(self) -> float:
@@ -79,7 +78,6 @@ class Node:
 
     def decide(self, now_s: float, waiting: list[Part]) -> Decision:
         """The order of those who have something to do."""
-        self.decisions += 1
         views = tuple(self.view(part, now_s) for part in waiting)
         return self.scheduler.decide(now_s, views, self.memory, self.conditions.cores)
 

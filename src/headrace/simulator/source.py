@@ -17,6 +17,8 @@ from headrace.simulator.model import QuerySpec
 from headrace.simulator.queues import Watermark
 
 _DRAWS = 256
+_ENOUGH = 60
+"""Estimates count once they are made of so many sweeps."""
 
 
 class Drawn:
@@ -81,7 +83,3 @@ class Source:
             estimate = self.sweeps.estimate(watermark.emitted_at_s, confidence=confidence)
             self.hits.append((estimate.holds(at_s), estimate.width_s))
         self.sweeps = self.sweeps.swept(at_s - watermark.emitted_at_s)
-
-
-_ENOUGH = 60
-"""Estimates count once they are made of so many sweeps."""

@@ -225,15 +225,22 @@ class Gate:
     def _decide(self, entries: dict[str, _Waiting], room: int) -> int:
         begun = time.thread_time()
         now_s = self._clock.now()
-        views = tuple(self._view(entry, now_s) for entry in entries.values())
-        decision = self._scheduler.decide(now_s, views, self._used_memory(), room)
+        views, silent = [], dict[str, Turn]()
+        for name, entry in entries.items():
+            try:
+                views.append(self._view(entry, now_s))
+            except Exception:  # its own batch will say what is wrong; others are not to suffer
+                log.warning("pipeline %r cannot tell what waits for it", name, exc_info=True)
+                silent[name] = Turn(name, "what waits for it cannot be told")
+        decision = self._scheduler.decide(now_s, tuple(views), self._used_memory(), room)
         for turn in decision.turns:
             entries[turn.name].held_until_s = turn.held_until_s if turn.held else None
         self.deciding_s += time.thread_time() - begun
         self.decided += 1
         self.decisions.append(decision)
         turns = {turn.name: turn for turn in decision.turns}
-        return self._start({name: turns[name] for name in decision.started})
+        let_in = self._start(silent, len(silent))
+        return let_in + self._start({name: turns[name] for name in decision.started})
 
     def _view(self, entry: _Waiting, now_s: float) -> PipelineView:
         """What a pipeline knows; one that is held is asked only now and then until it is due."""

@@ -211,12 +211,13 @@ class FromSource:
             return float(sum(r.end - r.start for r in ranges)), None
         newest = self._arrivals.newest()
         waiting = sum(max(n - s, 0) for n, s in zip(newest, start, strict=True))
-        if self._oldest is None or self._oldest[0] != start:
+        oldest = self._oldest  # several threads look
+        if oldest is None or oldest[0] != start:
             came_s = self._arrivals.came_at(start)
             if came_s is None:
                 return float(waiting), None
-            self._oldest = (start, came_s)
-        return float(waiting), self._oldest[1]
+            self._oldest = oldest = (start, came_s)
+        return float(waiting), oldest[1]
 
     def done(self, offsets: Offsets | None) -> None:
         assert offsets is not None

@@ -147,8 +147,8 @@ class Meter:
         state, registry, plan = pipeline.state, pipeline.registry, pipeline.plan
         candidate = pipeline.candidate
         now_s, delays = candidate.now_s, candidate.standing.delays.expected
-        # What is closed has no source any more that could be asked.
-        view = None if pipeline.closed else candidate.view(now_s, now_s)
+        # A stream that does not run, or has failed, may have no source that could be asked.
+        view = candidate.view(now_s, now_s) if pipeline.is_running else None
         return PipelineMetrics(
             name=pipeline.name,
             queries=len(registry.active),

@@ -77,6 +77,8 @@ class Neighbours:
             upstream = pipeline.stream.upstream
             if not self.enabled or upstream is None or upstream.address != address:
                 continue
+            if not pipeline.is_running:
+                continue
             candidate = pipeline.candidate
             cost = candidate.view(candidate.now_s, candidate.now_s).cost_s
             found[upstream.query] = max(found.get(upstream.query, 0.0), cost)

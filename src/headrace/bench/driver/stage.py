@@ -144,7 +144,8 @@ class Stage:
         self.load.start()
 
     def settle(self, rate: float, watch: Callable[[float], object] | None = None) -> None:
-        """Offer `rate` until results come and the queue is short: nothing of it is measured.
+        """Offer `rate` until results come and the queue is short, or no longer grows: nothing of it
+        is measured.
 
         Where all queries are still to come, a few are asked for meanwhile, and end again.
         """
