@@ -167,11 +167,23 @@ def test_values_of_a_setting_are_measured_in_turns_on_one_running_system() -> No
         fake(), RATE, 4.0, "result_delay_s", ["0.3", "0.9"], 2, pause_s=1.5, watcher=Watcher()
     )
     assert record["end"] == "complete", record["reason"]
-    assert record["latency_s"]["0.3"]["avg"]["mean"] == pytest.approx(0.3, abs=SLACK_S)
-    assert record["latency_s"]["0.9"]["avg"]["mean"] == pytest.approx(0.9, abs=SLACK_S)
+    assert record["figures"]["0.3"]["avg"]["mean"] == pytest.approx(0.3, abs=SLACK_S)
+    assert record["figures"]["0.9"]["avg"]["mean"] == pytest.approx(0.9, abs=SLACK_S)
     assert record["ratios"]["0.9 / 0.3"]["p50"]["mean"] == pytest.approx(3.0, rel=0.3)
     orders = [list(measured) for measured in record["rounds"]]
     assert orders == [["0.3", "0.9"], ["0.9", "0.3"]], "no value always follows the same one"
+
+
+def test_what_one_value_leaves_waiting_is_not_the_next_ones() -> None:
+    # At 10,000/s half of the stream is left waiting; at 40,000/s that would be seen.
+    setup = replace(fake(), queue_bytes=4_000_000, backpressure=True)
+    rates = ["40000", "10000"]
+    record = alternate(setup, RATE, 6.0, "service_rate", rates, 2, pause_s=2.0, watcher=Watcher())
+    assert record["end"] == "complete", record["reason"]
+    assert record["figures"]["40000"]["p99"]["mean"] < 0.5
+    assert record["figures"]["40000"]["taken_per_s"]["mean"] == pytest.approx(RATE, rel=0.1)
+    assert record["figures"]["10000"]["taken_per_s"]["mean"] == pytest.approx(10_000, rel=0.1)
+    assert record["ratios"]["10000 / 40000"]["taken_per_s"]["mean"] == pytest.approx(0.5, rel=0.2)
 
 
 def test_a_setting_that_cannot_be_changed_is_told() -> None:

@@ -24,7 +24,8 @@ from headrace.bench.run import (
     recorded,
 )
 
-FIGURES = ("avg", "p50", "p99")
+LATENCIES = ("avg", "p50", "p99")
+FIGURES = (*LATENCIES, "taken_per_s")
 
 
 def alternate(
@@ -39,27 +40,30 @@ def alternate(
 ) -> Record:
     """Offer a rate all the time; every value is measured for so long, in every round.
 
-    `pause_s` after a change nothing is measured. The order turns round from one round to the next,
-    so that no value always follows the same one.
+    `pause_s` after a change nothing is measured, and what the last value left waiting is given up:
+    it is not the next one's. Before the first round every value runs for a pause, so that none of
+    them meets a cold system. The order turns round from one round to the next, so that no value
+    always follows the same one.
     """
     if len(values) < 2 or len(set(values)) < len(values):
         raise hr.HeadraceError(f"{setting} needs two or more different values, not {values}")
     setup = replace(setup, workload=setup.workload.at_rate(rate))
     record = begin_record(setup, "alternate", check_rate(setup, rate))
     record |= {"rate": rate, "seconds": seconds, "setting": setting, "values": list(values)}
-    record |= {"rounds": [], "latency_s": {}, "ratios": {}}
+    record |= {"rounds": [], "figures": {}, "ratios": {}}
     with recorded(record), Stage(setup) as stage:
         await_ready(stage, watcher)
         record["settings"]["sut"] = stage.server.settings
         watcher.say("warming up until results come")
         stage.settle(rate, watcher.waiting)
+        for value in values:
+            _turn_to(stage, setting, value, rate, pause_s, watcher)
         for number in range(rounds):
             measured: Record = {}
             record["rounds"].append(measured)
             for value in values if number % 2 == 0 else reversed(values):
                 watcher.say(f"round {number + 1} of {rounds}: {setting}={value}")
-                stage.change(setting, value)
-                go_on(stage.measure(rate, pause_s, watcher.moment))
+                _turn_to(stage, setting, value, rate, pause_s, watcher)
                 stretch = stage.measure(rate, seconds, watcher.moment)
                 base = {k: record[k] for k in BASE} | {"kind": "run"}
                 run = base | record_of(setup, stretch) | {"said": stage.server.said}
@@ -69,24 +73,35 @@ def alternate(
     return record
 
 
+def _turn_to(
+    stage: Stage, setting: str, value: str, rate: float, pause_s: float, watcher: Watcher
+) -> None:
+    stage.change(setting, value)
+    stage.load.discard()
+    go_on(stage.measure(rate, pause_s, watcher.moment))
+
+
 def summarize(record: Record) -> None:
-    """Latencies of every value over the rounds, and the last value over each of the others."""
+    """Figures of every value over the rounds, and those of the last value over the others'."""
     values = record["values"]
-    whole = [r for r in record["rounds"] if all(_latency(r.get(v)) for v in values)]
+    whole = [r for r in record["rounds"] if all(_figures(r.get(v)) for v in values)]
     if not whole:
         return
-    record["latency_s"] = {
-        v: {f: interval([_latency(r[v])[f] for r in whole]) for f in FIGURES} for v in values
+    found = [{v: _figures(r[v]) for v in values} for r in whole]
+    record["figures"] = {
+        v: {f: interval([r[v][f] for r in found]) for f in FIGURES} for v in values
     }
     last = values[-1]
     record["ratios"] = {
-        f"{last} / {v}": {
-            f: interval([_latency(r[last])[f] / _latency(r[v])[f] for r in whole]) for f in FIGURES
-        }
+        f"{last} / {v}": {f: interval([r[last][f] / r[v][f] for r in found]) for f in FIGURES}
         for v in values[:-1]
     }
 
 
-def _latency(run: Record | None) -> Record:
+def _figures(run: Record | None) -> dict[str, float]:
+    """Event-time latency in seconds, and what the slowest query took in, in events per second."""
     summary = (run or {}).get("summary") or {}
-    return summary.get("event_time_latency_s") or {}
+    latency = summary.get("event_time_latency_s")
+    if not latency:
+        return {}
+    return {f: latency[f] for f in LATENCIES} | {"taken_per_s": summary["taken_per_s"]}

@@ -93,7 +93,7 @@ def _figures(record: Record) -> Iterator[tuple[str, str]]:
                     yield f"at {share}: {name}", text
         return
     if record["kind"] == "alternate":
-        for title, figures in (record["latency_s"] | record["ratios"]).items():
+        for title, figures in (record["figures"] | record["ratios"]).items():
             yield title, "   ".join(f"{name} {_spread(figures[name])}" for name in figures)
         return
     summary = record.get("summary")
@@ -124,7 +124,9 @@ def _figures(record: Record) -> Iterator[tuple[str, str]]:
 
 def _spread(figure: dict[str, Any]) -> str:
     low, high = figure["low"], figure["high"]
-    return f"{figure['mean']:.2f}" + (f" ({low:.2f} … {high:.2f})" if low is not None else "")
+    form = ",.0f" if figure["mean"] >= 1000 else ".2f"
+    spread = f" ({low:{form}} … {high:{form}})" if low is not None else ""
+    return f"{figure['mean']:{form}}{spread}"
 
 
 def _latency(s: dict[str, Any]) -> str:

@@ -50,7 +50,8 @@ def expected_slack_s(sweep: SweepView, now_s: float, cost_s: float, cycle_s: flo
 
 def slack_s(pipeline: PipelineView, now_s: float, cycle_s: float) -> float | None:
     """The least over its input streams (section 3.3), or None while no window is known."""
-    cost = pipeline.cost_s
-    return min(
-        (expected_slack_s(sweep, now_s, cost, cycle_s) for sweep in pipeline.sweeps), default=None
-    )
+    cost, least = pipeline.cost_s, None
+    for sweep in pipeline.sweeps:
+        slack = expected_slack_s(sweep, now_s, cost, cycle_s)
+        least = slack if least is None else min(least, slack)
+    return least

@@ -243,17 +243,15 @@ class Gate:
         return let_in + self._start({name: turns[name] for name in decision.started})
 
     def _view(self, entry: _Waiting, now_s: float) -> PipelineView:
-        """What a pipeline knows; one that is held is asked only now and then until it is due."""
-        view, held_until_s = entry.view, entry.held_until_s
-        if (
-            view is not None
-            and held_until_s is not None
-            and now_s < min(held_until_s, entry.viewed_s + _LOOK_S)
-            and not entry.pipeline.hurried
-        ):
-            return view
-        entry.view, entry.viewed_s = entry.pipeline.view(now_s, entry.since_s), now_s
-        return entry.view
+        """What a pipeline knows. It is asked again only after a while, when it becomes due, or when
+        somebody begins to wait for it: nothing else about one that waits changes fast."""
+        view, upto_s = entry.view, entry.viewed_s + _LOOK_S
+        if entry.held_until_s is not None:
+            upto_s = min(upto_s, entry.held_until_s)
+        if view is None or now_s >= upto_s or view.hurried != entry.pipeline.hurried:
+            view = entry.view = entry.pipeline.view(now_s, entry.since_s)
+            entry.viewed_s = now_s
+        return view
 
     def _start(self, turns: dict[str, Turn], room: int | None = None) -> int:
         """Let them in, as far as there is still room: other work may have come meanwhile."""

@@ -64,6 +64,11 @@ class Feed:
         """So many events per second of this partition from the last step on."""
         self._rate = rate
 
+    def skip_to(self, now_s: float) -> None:
+        """What is due by then and was not made never will be."""
+        self._now_s = max(self._now_s, now_s)
+        self._next_s = max(self._next_s, now_s)
+
     def sample(self) -> pa.RecordBatch:
         """A few events, made aside: what they look like and how large they are."""
         numbers = np.arange(100)

@@ -43,6 +43,7 @@ class Load:
         self.full: QueueFull | None = None
         self.failure: Exception | None = None
         self._stop = threading.Event()
+        self._skip = threading.Event()
         self._thread = threading.Thread(target=self._run, name="headrace-bench-load", daemon=True)
         self._late: list[tuple[float, float]] = []
         self._feeds: dict[str, list[Feed]] = {}
@@ -96,7 +97,8 @@ class Load:
                 feed.set_rate(rate * spec.share / len(feeds))
 
     def discard(self) -> None:
-        """Give up what waits in the queues, between two measurements."""
+        """Give up what waits in the queues and before them, between two measurements."""
+        self._skip.set()
         for queue in self.all_queues():
             queue.discard()
 
@@ -150,6 +152,10 @@ class Load:
             self._stop.wait(max(TICK_S - (self._clock() - now), 0.0))
 
     def _step(self, now: float) -> None:
+        if self._skip.is_set():
+            self._skip.clear()
+            for feed in (f for feeds in self._feeds.values() for f in feeds):
+                feed.skip_to(now)
         for name, feeds in self._feeds.items():
             for feed, queue in zip(feeds, self.queues[name], strict=True):
                 self._fill(feed, queue, now)

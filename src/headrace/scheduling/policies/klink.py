@@ -64,12 +64,13 @@ class Klink:
     def _by_slack(self, snapshot: Snapshot, slacks: dict[str, float | None]) -> tuple[Turn, ...]:
         """Pipelines of which no window is known yet go by how long they wait."""
         turns = []
-        first, second = _next_two([_comes_s(p) for p in snapshot.pipelines])
-        for pipeline in snapshot.pipelines:
+        comes = [_comes_s(p) for p in snapshot.pipelines]
+        first, second = _next_two(comes)
+        for pipeline, come_s in zip(snapshot.pipelines, comes, strict=True):
             slack = slacks[pipeline.name]
             urgency = pipeline.waits_since_s - snapshot.now_s if slack is None else slack
-            others_s = second if _comes_s(pipeline) == first else first
-            turn = _turn(pipeline, snapshot, slack, others_s)
+            others_s = second if come_s == first else first
+            turn = _turn(pipeline, snapshot.now_s, slack, come_s, others_s)
             turns.append((urgency, pipeline.waits_since_s, turn))
         turns.sort(key=lambda item: item[:2])
         return tuple(turn for _, _, turn in turns)
@@ -108,10 +109,11 @@ def freed_by(pipeline: PipelineView, cycle_s: float) -> tuple[float, int | None]
 
 def _comes_s(pipeline: PipelineView) -> float:
     """When its sweep has come for certain, or had; infinite while no window is known."""
-    return min(
-        (s.estimate.high_s if s.arrived_at_s is None else s.arrived_at_s for s in pipeline.sweeps),
-        default=math.inf,
-    )
+    first = math.inf
+    for sweep in pipeline.sweeps:
+        come_s = sweep.estimate.high_s if sweep.arrived_at_s is None else sweep.arrived_at_s
+        first = min(first, come_s)
+    return first
 
 
 def _next_two(times_s: list[float]) -> tuple[float, float]:
@@ -120,23 +122,23 @@ def _next_two(times_s: list[float]) -> tuple[float, float]:
     return first, second
 
 
-def _turn(pipeline: PipelineView, snapshot: Snapshot, slack: float | None, others_s: float) -> Turn:
-    """`others_s` is when the first of the other pipelines becomes due."""
+def _turn(
+    pipeline: PipelineView, now_s: float, slack: float | None, come_s: float, others_s: float
+) -> Turn:
+    """`come_s` is when its sweep has come, `others_s` when that of the first other one has."""
     if slack is None:
         return Turn(pipeline.name, "no window of it is known yet")
-    come_s = _comes_s(pipeline)
-    if snapshot.now_s >= come_s:
-        until_s = come_s if _drags(pipeline, come_s, snapshot.now_s) else None
+    if now_s >= come_s:
+        until_s = come_s if _drags(pipeline, come_s, now_s) else None
         return Turn(pipeline.name, "its sweep has come", slack, until_s=until_s)
-    wait = min(s.estimate.mean_s for s in pipeline.sweeps) - snapshot.now_s
-    reason = f"its sweep is due in {wait:.2f} s"
+    reason = f"its sweep is due within {come_s - now_s:.2f} s"
     until_s = None
     if pipeline.fixed_s > 0.0 and not pipeline.hurried:
-        done_s = snapshot.now_s + pipeline.fixed_s + pipeline.events_s
-        if pipeline.events_s < pipeline.fixed_s:
+        events_s = pipeline.events_s
+        if events_s < pipeline.fixed_s:
             reason += f"; {pipeline.queued:,.0f} events are not worth a run before"
             until_s = come_s
-        elif others_s < done_s:
+        elif others_s < now_s + pipeline.fixed_s + events_s:
             reason += "; a run before would be in the way of one that is due"
             until_s = come_s
     return Turn(pipeline.name, reason, slack, held=until_s is not None, held_until_s=until_s)
