@@ -41,6 +41,7 @@ class Runner:
             oldest_s=waits_since_s,
             deadline_s=sweep,
             fixed_s=self.fixed_s,
+            hurried=self.hurried,
         )
 
     def turn(self, work: Callable[[], object] = lambda: None) -> threading.Thread:
@@ -115,6 +116,38 @@ def test_what_is_held_is_let_in_when_it_is_due_or_when_the_policy_changes() -> N
     one.change(policy_named("default"), 1)
     never.join(5.0)
     assert log == ["soon", "never"]
+    one.close()
+
+
+def test_those_that_are_held_sleep_and_decisions_leave_them_out() -> None:
+    log: list[str] = []
+    one = gate()
+    asked: list[str] = []
+
+    @dataclass
+    class Asked(Runner):
+        def view(self, now_s: float, waits_since_s: float) -> PipelineView:
+            asked.append(self.name)
+            return super().view(now_s, waits_since_s)
+
+    sleeper = Asked("sleeper", one, due_in_s=1e6, fixed_s=1.0, log=log)
+    sleeping = sleeper.turn()
+    await_waiting(one, 1)
+    while not one.decisions:
+        threading.Event().wait(0.005)
+    for _ in range(20):
+        Runner("busy", one, log=log).turn().join(5.0)
+    assert log == ["busy"] * 20
+    assert asked.count("sleeper") <= 4, "asked about once a second, not for every decision"
+    left_out = [d for d in one.decisions if "sleeper" not in {t.name for t in d.turns}]
+    assert left_out
+    assert left_out[0].snapshot.asleep_until_s > 1e5, "but when it is due is known"
+    sleeper.hurried = True
+    begun = time.monotonic()
+    one.hurry()
+    sleeping.join(5.0)
+    assert time.monotonic() - begun < 0.5, "somebody waits for it: it is awake at once"
+    assert log[-1] == "sleeper"
     one.close()
 
 

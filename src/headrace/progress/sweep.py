@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -90,6 +91,12 @@ class Sweeps:
     moments: Moments = NO_DELAYS
     ordered_s: tuple[float, ...] = ()
     history: int = HISTORY
+
+    @classmethod
+    def of(cls, delays_s: Iterable[float], history: int = HISTORY) -> Sweeps:
+        """As if they had come one by one."""
+        kept = tuple(delays_s)[-history:]
+        return cls(kept, Moments.of(kept), tuple(sorted(kept)), history)
 
     def swept(self, delay_s: float) -> Sweeps:
         """After one more; a negative delay is a clock that runs ahead, and counts as it is."""

@@ -51,6 +51,7 @@ class Decision:
                 seen["cycle_s"],
                 tuple(_view(p) for p in seen["pipelines"]),
                 Memory(**seen["memory"]),
+                seen["asleep_until_s"],
             ),
             value["patience_s"],
             value["room"],

@@ -31,12 +31,20 @@ class Scheduler:
         return self._mode.entered_at_s is not None
 
     def decide(
-        self, now_s: float, waiting: tuple[PipelineView, ...], used: Memory, room: int
+        self,
+        now_s: float,
+        waiting: tuple[PipelineView, ...],
+        used: Memory,
+        room: int,
+        asleep_until_s: float = float("inf"),
     ) -> Decision:
-        """Order those who wait, and let in as many of them as there is room for."""
+        """Order those who wait, and let in as many of them as there is room for.
+
+        Others may be held and left out: the first of them is due at `asleep_until_s`.
+        """
         mode = self._mode
         memory = Memory(used.used, used.bound, mode.entered_at_s, mode.used_at_entry)
-        snapshot = Snapshot(now_s, self.cycle_s, waiting, memory)
+        snapshot = Snapshot(now_s, self.cycle_s, waiting, memory, asleep_until_s)
         order = with_patience(self.policy.order(snapshot), snapshot, self.patience_s)
         self._mode = order.memory
         started = tuple(turn.name for turn in order.ready[:room])

@@ -116,5 +116,7 @@ class Snapshot:
     cycle_s: float
     """How long a decision holds: r of the paper, about a micro-batch on Spark."""
     pipelines: tuple[PipelineView, ...]
-    """Those that wait for a turn."""
+    """Those that wait for a turn and are not asleep."""
     memory: Memory = Memory()
+    asleep_until_s: float = float("inf")
+    """When the first of those becomes due that were held before and are left out."""

@@ -9,18 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace.progress.distance import Distance
 from headrace.progress.epochs import NO_DELAYS, EpochDelays, Moments
 from headrace.progress.sweep import SweepEstimate, Sweeps, anchor_s
 from headrace.scheduling.cost import PipelineCost
 from headrace.scheduling.snapshot import PipelineView, Stage, SweepView
-
-_HISTORY = 100
-"""Batches remembered: delays are those of the last minute, not of the last hour."""
-_STEADY_S = 0.5
-"""A batch whose watermark was so much farther from the clock than expected shows a stream that was
-held up: nothing is expected of it then …"""
-_WIDEST_S = 5.0
-"""… nor where the distance differs by more than this: such a stream is catching up."""
 
 
 @dataclass(slots=True)
@@ -29,14 +22,13 @@ class Standing:
 
     lateness_s: float
     cost: PipelineCost = field(default_factory=PipelineCost)
-    sweeps: Sweeps = field(default_factory=lambda: Sweeps(history=_HISTORY))
+    distance: Distance = field(default_factory=Distance)
     delays: EpochDelays = field(default_factory=EpochDelays)
     """Of tuples on their way to the source, by epoch."""
     last_turn_s: float = 0.0
     settled_s: float = 0.0
     """When the last batch was settled: what waits has come since."""
     in_progress: bool = False
-    steady: bool = False
     _expected: tuple[Sweeps, float, SweepEstimate] | None = None
     """The last estimate, with what it was made of."""
 
@@ -62,20 +54,14 @@ class Standing:
         if swept:
             self.delays = self.delays.swept()
         if watermark_s is not None:
-            behind_s = settled_s - watermark_s - self.lateness_s
-            expected = self.sweeps.estimate(0.0)
-            self.steady = (
-                expected.epochs > 0
-                and expected.width_s <= _WIDEST_S
-                and expected.low_s - _STEADY_S <= behind_s <= expected.high_s + _STEADY_S
-            )
-            self.sweeps = self.sweeps.swept(behind_s)
+            self.distance = self.distance.heard(settled_s - watermark_s - self.lateness_s)
 
     def expected(self, deadline_s: float) -> SweepEstimate | None:
         """When a window's sweep can be had; None while the stream does not move with the clock."""
-        if not self.steady:
+        distance, kept = self.distance, self._expected  # another thread may replace them meanwhile
+        if not distance.steady:
             return None
-        sweeps, kept = self.sweeps, self._expected  # another thread may replace them meanwhile
+        sweeps = distance.sweeps
         if kept is not None and kept[0] is sweeps and kept[1] == deadline_s:
             return kept[2]
         anchor = anchor_s(deadline_s, self.lateness_s)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from headrace.progress.epochs import Moments
 from headrace.progress.sweep import Sweeps
 from headrace.scheduling.policies import Policy, policy_named
 from headrace.scheduling.policies.klink import Klink
@@ -66,8 +65,8 @@ def _decision(
 ) -> Callable[[], object]:
     """What a policy does each cycle."""
     rng = np.random.default_rng([conditions.seed, 4])
-    delays_s = tuple(conditions.delay.draw(rng, conditions.history).tolist())
-    sweeps = Sweeps(delays_s, Moments.of(delays_s), tuple(sorted(delays_s)), conditions.history)
+    drawn_s = conditions.delay.draw(rng, conditions.history).tolist()
+    sweeps = Sweeps.of(drawn_s, conditions.history)
     views = tuple(_view(number, spec, rng) for number, spec in enumerate(specs))
     scheduler = Scheduler(policy, patience_s=conditions.patience_s, cycle_s=conditions.cycle_s)
     looks_ahead = isinstance(policy, Klink)

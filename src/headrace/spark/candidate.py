@@ -75,6 +75,7 @@ class Candidate:
     def hurry(self) -> Iterator[None]:
         """Somebody waits for all that it has: meanwhile its turn is not put off."""
         self._hurries += 1
+        self._gate.hurry()
         try:
             yield
         finally:

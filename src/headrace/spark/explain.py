@@ -42,9 +42,9 @@ def explain_schedule(metrics: SessionMetrics, decisions: Sequence[Decision]) -> 
     for decision in [d for d in decisions if d.started][-_SHOWN:]:
         reasons = {turn.name: turn.reason for turn in decision.turns}
         started = ", ".join(f"{n} ({reasons[n]})" for n in decision.started)
-        waiting = len(decision.turns) - len(decision.started)
+        others = len(decision.ready) - len(decision.started)
         ago = now_s - decision.at_s
-        lines.append(f"  {ago:.2f} s before: {started}; {waiting} went on waiting")
+        lines.append(f"  {ago:.2f} s before: {started}; {others} more might have run")
     return "\n".join(lines)
 
 

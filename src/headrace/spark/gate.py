@@ -3,8 +3,8 @@
 It is the paper's runtime scheduler in the words of section 5: a pipeline that asks is registered;
 for every decision the gate collects what those that wait know; it starts the next ones, at most so
 many at a time, and all others stay paused. A decision is made when a pipeline asks or is done, and
-while some are held, when the first of them becomes due; memory and queues are looked at twice a
-second.
+when one that is held becomes due. Those that are held sleep until then, and decisions leave them
+out; once a second everybody is looked at.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from headrace.types import Clock
 
 log = logging.getLogger("headrace")
 
-_LOOK_S = 0.5
-"""While everybody who waits is held, the gate looks again after so long, if not before."""
+_LOOK_S = 1.0
+"""Everybody who waits is looked at again after so long, if not before."""
 _KEPT = 200
 """Decisions that can be read back."""
 
@@ -58,9 +58,19 @@ class _Waiting:
     since_s: float
     turn: Turn | None = None
     view: PipelineView | None = None
-    viewed_s: float = 0.0
     held_until_s: float | None = None
     let_in: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass
+class _Seen:
+    """What a decision is made from."""
+
+    views: list[PipelineView] = field(default_factory=list)
+    silent: dict[str, Turn] = field(default_factory=dict)
+    """Those that could not be asked."""
+    asleep_until_s: float = float("inf")
+    """When the first of those becomes due that were not asked."""
 
 
 class Gate:
@@ -83,6 +93,10 @@ class Gate:
         self._waiting: dict[str, _Waiting] = {}
         self._running = 0
         self._closed = False
+        self._looked_s = float("-inf")
+        """When everybody who waits was last looked at."""
+        self._hurried = False
+        """Whether somebody has begun to wait for a pipeline since everybody was held."""
         self._thread: threading.Thread | None = None
         self.decisions: deque[Decision] = deque(maxlen=_KEPT)
         self.decided = 0
@@ -101,6 +115,7 @@ class Gate:
         with self._changed:
             self._scheduler = Scheduler(policy, patience_s=self._scheduler.patience_s)
             self._concurrency = concurrency
+            self._looked_s = float("-inf")
             self.decided, self.deciding_s, self._since = 0, 0.0, time.perf_counter()
             self._changed.notify_all()
 
@@ -177,6 +192,12 @@ class Gate:
             if entry is not None:
                 entry.let_in.set()
 
+    def hurry(self) -> None:
+        """Somebody waits for one of the pipelines now, which may be held."""
+        with self._changed:
+            self._hurried = True
+            self._changed.notify_all()
+
     def close(self) -> None:
         """Nobody is let in any more, and nobody waits."""
         with self._changed:
@@ -204,15 +225,18 @@ class Gate:
                 turns = {name: Turn(name, "the policy failed") for name in entries}
                 started = self._start(turns, len(turns))
             if not started:
-                self._await_change(set(entries))
+                self._await_change(entries)
 
-    def _await_change(self, waited: set[str]) -> None:
-        """Nobody was let in: until somebody else asks, or one of them may be let in."""
-        ends = [t.held_until_s for t in self.decisions[-1].turns] if self.decisions else []
-        due_s = min((e for e in ends if e is not None), default=float("inf"))
-        pause_s = min(max(due_s - self._clock.now(), 0.001), _LOOK_S)
+    def _await_change(self, entries: dict[str, _Waiting]) -> None:
+        """Nobody was let in: until somebody asks, hurries or is due, or it is time to look."""
+        ends = [e.held_until_s for e in entries.values() if e.held_until_s is not None]
+        pause_s = min([*ends, self._looked_s + _LOOK_S]) - self._clock.now()
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or set(self._waiting) != waited, pause_s)
+            self._changed.wait_for(
+                lambda: self._closed or self._hurried or self._waiting.keys() != entries.keys(),
+                max(pause_s, 0.001),
+            )
+            self._hurried = False
 
     def _room(self) -> int:
         if not self.policy.gated:
@@ -225,33 +249,46 @@ class Gate:
     def _decide(self, entries: dict[str, _Waiting], room: int) -> int:
         begun = time.thread_time()
         now_s = self._clock.now()
-        views, silent = [], dict[str, Turn]()
-        for name, entry in entries.items():
-            try:
-                views.append(self._view(entry, now_s))
-            except Exception:  # its own batch will say what is wrong; others are not to suffer
-                log.warning("pipeline %r cannot tell what waits for it", name, exc_info=True)
-                silent[name] = Turn(name, "what waits for it cannot be told")
-        decision = self._scheduler.decide(now_s, tuple(views), self._used_memory(), room)
-        for turn in decision.turns:
-            entries[turn.name].held_until_s = turn.held_until_s if turn.held else None
+        seen = self._look(entries, now_s)
+        decision = None
+        if seen.views:
+            used = self._used_memory()
+            decision = self._scheduler.decide(
+                now_s, tuple(seen.views), used, room, seen.asleep_until_s
+            )
+            for turn in decision.turns:
+                entries[turn.name].held_until_s = turn.held_until_s if turn.held else None
         self.deciding_s += time.thread_time() - begun
+        let_in = self._start(seen.silent, len(seen.silent))
+        if decision is None:
+            return let_in
         self.decided += 1
         self.decisions.append(decision)
         turns = {turn.name: turn for turn in decision.turns}
-        let_in = self._start(silent, len(silent))
         return let_in + self._start({name: turns[name] for name in decision.started})
 
-    def _view(self, entry: _Waiting, now_s: float) -> PipelineView:
-        """What a pipeline knows. It is asked again only after a while, when it becomes due, or when
-        somebody begins to wait for it: nothing else about one that waits changes fast."""
-        view, upto_s = entry.view, entry.viewed_s + _LOOK_S
-        if entry.held_until_s is not None:
-            upto_s = min(upto_s, entry.held_until_s)
-        if view is None or now_s >= upto_s or view.hurried != entry.pipeline.hurried:
-            view = entry.view = entry.pipeline.view(now_s, entry.since_s)
-            entry.viewed_s = now_s
-        return view
+    def _look(self, entries: dict[str, _Waiting], now_s: float) -> _Seen:
+        """What the pipelines know that are awake: of those held, the ones that are due or hurried
+        now. Now and then, and in memory mode, all are awake."""
+        seen = _Seen()
+        again = now_s >= self._looked_s + _LOOK_S
+        if again:
+            self._looked_s = now_s
+        for name, entry in entries.items():
+            held_until_s = entry.held_until_s
+            due = held_until_s is not None and now_s >= held_until_s
+            afresh = again or due or entry.view is None or entry.pipeline.hurried
+            if held_until_s is not None and not afresh and not self.memory_mode:
+                seen.asleep_until_s = min(seen.asleep_until_s, held_until_s)
+                continue
+            try:
+                if entry.view is None or afresh:
+                    entry.view = entry.pipeline.view(now_s, entry.since_s)
+                seen.views.append(entry.view)
+            except Exception:  # its own batch will say what is wrong; others are not to suffer
+                log.warning("pipeline %r cannot tell what waits for it", name, exc_info=True)
+                seen.silent[name] = Turn(name, "what waits for it cannot be told")
+        return seen
 
     def _start(self, turns: dict[str, Turn], room: int | None = None) -> int:
         """Let them in, as far as there is still room: other work may have come meanwhile."""

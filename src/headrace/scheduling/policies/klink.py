@@ -65,7 +65,7 @@ class Klink:
         """Pipelines of which no window is known yet go by how long they wait."""
         turns = []
         comes = [_comes_s(p) for p in snapshot.pipelines]
-        first, second = _next_two(comes)
+        first, second = _next_two([*comes, snapshot.asleep_until_s])
         for pipeline, come_s in zip(snapshot.pipelines, comes, strict=True):
             slack = slacks[pipeline.name]
             urgency = pipeline.waits_since_s - snapshot.now_s if slack is None else slack
