@@ -183,6 +183,10 @@ def test_what_a_run_frees_is_bounded_by_the_cycle_and_stops_where_most_is_freed(
     assert (freed, stages) == (pytest.approx(9_000), 1)
     slow = view("s", stages=(Stage(10_000, 1e-3, 0.1),))
     assert freed_by(slow, cycle_s=0.12) == (pytest.approx(120 * 0.9), None)
+    batch = replace(slow, fixed_s=0.1)
+    assert freed_by(batch, cycle_s=0.12) == (pytest.approx(batch.queued * 0.9), None), (
+        "a micro-batch is not stopped by the clock"
+    )
 
 
 def test_a_thousand_pipelines_are_ordered_fifty_times_a_second() -> None:

@@ -89,10 +89,12 @@ class Klink:
 
 
 def freed_by(pipeline: PipelineView, cycle_s: float) -> tuple[float, int | None]:
-    """The most events that a cycle frees memory of, and how many stages to run (None: all).
+    """The most events that a turn frees memory of, and how many stages to run (None: all).
 
-    ``p_k = sz · (1 − Π S_i)`` for the stages up to k, as far as the cycle's time goes.
+    ``p_k = sz · (1 − Π S_i)`` for the stages up to k, as far as the cycle's time goes. Where a run
+    has a fixed cost it is not stopped by the clock, but takes all that waits.
     """
+    whole = pipeline.fixed_s > 0.0
     most, best = 0.0, None
     queued = per_event = 0.0
     share = 1.0
@@ -100,7 +102,7 @@ def freed_by(pipeline: PipelineView, cycle_s: float) -> tuple[float, int | None]
         queued += stage.queued
         per_event += share * stage.per_event_s
         share *= stage.selectivity
-        passed = queued if per_event <= 0.0 else min(queued, cycle_s / per_event)
+        passed = queued if whole or per_event <= 0.0 else min(queued, cycle_s / per_event)
         freed = passed * (1.0 - share)
         if freed > most * (1.0 + 1e-9):
             most, best = freed, k
