@@ -93,7 +93,9 @@ def test_a_run_on_spark_is_decided_again_alike_by_the_simulators_scheduler(
     node = Node(0, Conditions(), scheduler, [], {}, Memory())
     for decision in decisions:
         seen = decision.snapshot
-        again = node.scheduler.decide(seen.now_s, seen.pipelines, seen.memory, decision.room)
+        again = node.scheduler.decide(
+            seen.now_s, seen.pipelines, seen.memory, decision.room, seen.asleep_until_s
+        )
         assert again == decision
     # What a user can read of it.
     assert "scheduling: klink" in told

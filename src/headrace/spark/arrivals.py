@@ -37,12 +37,12 @@ class Arrivals:
         """Whether the source tells how far it has come."""
         return self._ask is not None
 
-    def newest(self) -> Offsets:
-        """How far the source has come, as of a moment ago."""
+    def newest(self, within_s: float = _ASK_EVERY_S) -> Offsets:
+        """How far the source has come, as of a moment ago; asking it takes a round trip."""
         assert self._ask is not None
         with self._lock:
             now = self._now()
-            if not self._times or now - self._times[-1] >= _ASK_EVERY_S:
+            if not self._times or now - self._times[-1] >= within_s:
                 self._times.append(now)
                 self._offsets.append(tuple(self._ask()))
                 if len(self._times) > _KEPT:

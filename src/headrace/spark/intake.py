@@ -26,6 +26,8 @@ from headrace.spark.streams import Stream
 _LOOK_AGAIN_S = 0.01
 _ALIVE_S = 1.0
 """Whether anybody still waits for a batch is asked so often."""
+_QUEUED_S = 0.25
+"""For a decision, how much waits is known well enough as of so long ago."""
 _LOOK_SELDOM_S = 0.05
 """A source that stays silent is asked no more often than this."""
 
@@ -209,7 +211,7 @@ class FromSource:
         if not self._arrivals.known:
             ranges = self.ranges(start)
             return float(sum(r.end - r.start for r in ranges)), None
-        newest = self._arrivals.newest()
+        newest = self._arrivals.newest(within_s=_QUEUED_S)
         waiting = sum(max(n - s, 0) for n, s in zip(newest, start, strict=True))
         oldest = self._oldest  # several threads look
         if oldest is None or oldest[0] != start:

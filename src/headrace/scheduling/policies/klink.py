@@ -16,6 +16,7 @@ from headrace.scheduling.snapshot import Memory, PipelineView, Snapshot
 
 _TIE = 1.1
 """Pipelines that free about the same (to a tenth) are ordered by slack."""
+_FREES = "memory is short: whoever frees most goes first"
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Klink:
             slack = slacks[pipeline.name]
             rank = math.floor(math.log(freed, _TIE)) if freed > 0.0 else -math.inf
             urgency = 0.0 if slack is None else slack
-            turn = Turn(pipeline.name, f"frees the memory of {freed:,.0f} events", slack, stages)
+            turn = Turn(pipeline.name, _FREES, slack, stages)
             found.append((-rank, urgency, turn))
         found.sort(key=lambda item: item[:2])
         return tuple(turn for _, _, turn in found)
