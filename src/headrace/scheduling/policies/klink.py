@@ -39,13 +39,9 @@ class Klink:
 
     def order(self, snapshot: Snapshot) -> Order:
         """Least slack first; in memory mode, most memory freed first."""
-        slacks = {p.name: slack_s(p, snapshot.now_s, snapshot.cycle_s) for p in snapshot.pipelines}
         memory = self._memory(snapshot)
-        if memory.entered_at_s is not None:
-            turns = self._freeing(snapshot, slacks)
-        else:
-            turns = self._by_slack(snapshot, slacks)
-        return Order(turns, memory)
+        short = memory.entered_at_s is not None
+        return Order(_freeing(snapshot) if short else _by_slack(snapshot), memory)
 
     def _memory(self, snapshot: Snapshot) -> Memory:
         memory = snapshot.memory
@@ -62,31 +58,40 @@ class Klink:
             return replace(memory, entered_at_s=snapshot.now_s, used_at_entry=memory.used)
         return memory
 
-    def _by_slack(self, snapshot: Snapshot, slacks: dict[str, float | None]) -> tuple[Turn, ...]:
-        """Pipelines of which no window is known yet go by how long they wait."""
-        turns = []
-        comes = [_comes_s(p) for p in snapshot.pipelines]
-        first, second = _next_two([*comes, snapshot.asleep_until_s])
-        for pipeline, come_s in zip(snapshot.pipelines, comes, strict=True):
-            slack = slacks[pipeline.name]
-            urgency = pipeline.waits_since_s - snapshot.now_s if slack is None else slack
-            others_s = second if come_s == first else first
-            turn = _turn(pipeline, snapshot.now_s, slack, come_s, others_s)
-            turns.append((urgency, pipeline.waits_since_s, turn))
-        turns.sort(key=lambda item: item[:2])
-        return tuple(turn for _, _, turn in turns)
 
-    def _freeing(self, snapshot: Snapshot, slacks: dict[str, float | None]) -> tuple[Turn, ...]:
-        found = []
-        for pipeline in snapshot.pipelines:
-            freed, stages = freed_by(pipeline, snapshot.cycle_s)
-            slack = slacks[pipeline.name]
-            rank = math.floor(math.log(freed, _TIE)) if freed > 0.0 else -math.inf
-            urgency = 0.0 if slack is None else slack
-            turn = Turn(pipeline.name, _FREES, slack, stages)
-            found.append((-rank, urgency, turn))
-        found.sort(key=lambda item: item[:2])
-        return tuple(turn for _, _, turn in found)
+def _by_slack(snapshot: Snapshot) -> tuple[Turn, ...]:
+    """Pipelines of which no window is known yet go by how long they wait."""
+    turns = []
+    comes = [_comes_s(p) for p in snapshot.pipelines]
+    first, second = _next_two([*comes, snapshot.asleep_until_s])
+    for pipeline, come_s in zip(snapshot.pipelines, comes, strict=True):
+        slack = slack_s(pipeline, snapshot.now_s, snapshot.cycle_s)
+        urgency = pipeline.waits_since_s - snapshot.now_s if slack is None else slack
+        others_s = second if come_s == first else first
+        turn = _turn(pipeline, snapshot.now_s, slack, come_s, others_s)
+        turns.append((urgency, pipeline.waits_since_s, turn))
+    turns.sort(key=lambda item: item[:2])
+    return tuple(turn for _, _, turn in turns)
+
+
+def _freeing(snapshot: Snapshot) -> tuple[Turn, ...]:
+    """Slack is looked at only among those that free about the same."""
+    ranked: dict[float, list[tuple[PipelineView, int | None]]] = {}
+    for pipeline in snapshot.pipelines:
+        freed, stages = freed_by(pipeline, snapshot.cycle_s)
+        rank = math.floor(math.log(freed, _TIE)) if freed > 0.0 else -math.inf
+        ranked.setdefault(rank, []).append((pipeline, stages))
+
+    def urgency(alike: tuple[PipelineView, int | None]) -> float:
+        return slack_s(alike[0], snapshot.now_s, snapshot.cycle_s) or 0.0
+
+    turns: list[Turn] = []
+    for rank in sorted(ranked, reverse=True):
+        alike = ranked[rank]
+        if len(alike) > 1:
+            alike.sort(key=urgency)
+        turns.extend(Turn(p.name, _FREES, stages=stages) for p, stages in alike)
+    return tuple(turns)
 
 
 def freed_by(pipeline: PipelineView, cycle_s: float) -> tuple[float, int | None]:
