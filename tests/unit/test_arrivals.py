@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from headrace.spark.arrivals import Arrivals
+from headrace.spark.intake import FromSource
+from headrace.spark.offsets import Range
+from headrace.spark.readers import Readers
 
 
 class Source:
@@ -14,6 +17,9 @@ class Source:
 
     def newest_offsets(self) -> tuple[int, ...]:
         self.asked += 1
+        return self.at
+
+    def latest_offsets(self, start: tuple[int, ...]) -> tuple[int, ...]:
         return self.at
 
 
@@ -42,3 +48,20 @@ def test_a_source_is_asked_once_for_many() -> None:
     assert source.asked == 1
     assert arrivals.known
     assert not Arrivals(object()).known  # type: ignore[arg-type]
+
+
+def test_a_batch_that_is_limited_reads_what_had_come_by_then() -> None:
+    source, now = Source(), [10.0]
+    readers = Readers(source)  # type: ignore[arg-type]
+    readers.arrivals = Arrivals(source, lambda: now[0])  # type: ignore[arg-type]
+    intake = FromSource("p", source, readers)  # type: ignore[arg-type]
+    for step in range(1, 6):
+        source.at = (10 * step, 7 * step)
+        now[0] = 10.0 + step
+        assert intake.queued((0, 0), None) == (17.0 * step, 11.0)
+    assert intake.ranges((0, 0)) == (Range(0, 0, 50), Range(1, 0, 35))
+    assert intake.ranges((0, 0), until_s=12.0) == (Range(0, 0, 20), Range(1, 0, 14))
+    assert intake.ranges((20, 14), until_s=12.0) == (Range(0, 20, 50), Range(1, 14, 35)), (
+        "a batch that would be empty takes all"
+    )
+    assert intake.ranges((0, 0), until_s=99.0) == intake.ranges((0, 0))
