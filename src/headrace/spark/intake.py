@@ -26,7 +26,7 @@ from headrace.spark.streams import Stream
 _LOOK_AGAIN_S = 0.01
 _ALIVE_S = 1.0
 """Whether anybody still waits for a batch is asked so often."""
-_QUEUED_S = 0.25
+_QUEUED_S = 0.5
 """For a decision, how much waits is known well enough as of so long ago."""
 _LOOK_SELDOM_S = 0.05
 """A source that stays silent is asked no more often than this."""

@@ -1,6 +1,6 @@
 """How much of the memory is in use: what sources hold, the state, the executors' memory for data.
 
-Whatever is nearest to its bound counts. Sources and state are looked at every quarter second,
+Whatever is nearest to its bound counts. Sources and state are looked at twice a second,
 executors every five seconds: asking them takes longer than a decision.
 """
 
@@ -14,7 +14,7 @@ from pyspark import SparkContext
 
 from headrace.scheduling.snapshot import Memory
 
-_ASK_S = 0.25
+_ASK_S = 0.5
 _ASK_EXECUTORS_S = 5.0
 
 
