@@ -15,30 +15,38 @@ from rich.markup import escape
 
 from headrace.delays import read_delay
 from headrace.errors import HeadraceError, QueryError, near
+from headrace.provenance import commit, machine
 from headrace.scheduling.policies import POLICIES
+from headrace.simulator.bars import shown_workers
 from headrace.simulator.counts import by_doubling, by_twenties, read_counts
+from headrace.simulator.early import run as early
+from headrace.simulator.early.stream import QUESTIONS, SETTINGS
+from headrace.simulator.early.tables import early_table
+from headrace.simulator.early.trials import Row as EarlyRow
+from headrace.simulator.early.trials import run_trial, trials
 from headrace.simulator.experiments import Plan, ratios
-from headrace.simulator.findings import Findings, record_of, settings_of, write
+from headrace.simulator.findings import Findings, plain, record_of, settings_of, write
 from headrace.simulator.model import WORKLOADS, Conditions
 from headrace.simulator.pictures import draw_all
 from headrace.simulator.sections import SECTIONS, run_sections
 from headrace.simulator.tables import ratio_lines
 
 app = typer.Typer(
-    help="Scheduling policies against a virtual clock.",
+    help="Schedulers and early answers against a virtual clock.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 console = Console()
 OUT = Path("benchmarks/runs/simulate-klink")
+EARLY_OUT = Path("benchmarks/runs/simulate-aion")
 _MOST_QUERIES = 1_000
 _MOST_NODES = 64
 
 
 @app.callback()
 def simulate() -> None:
-    """Scheduling policies against a virtual clock: the same seed gives the same figures."""
+    """Papers' experiments against a virtual clock: the same seed gives the same figures."""
 
 
 @app.command()
@@ -121,6 +129,80 @@ def klink(
         write(out / "klink.json", record_of(found, plan, sections, settings, measured))
         pictures = draw_all(found, plan, out)
     _finish(found, out, len(pictures))
+
+
+@app.command()
+def aion(
+    questions: Annotated[str, typer.Option(help=f"Some of {','.join(QUESTIONS)}")] = ",".join(
+        QUESTIONS
+    ),
+    delays: Annotated[str, typer.Option(help=f"Some of {','.join(SETTINGS)}")] = ",".join(SETTINGS),
+    ways: Annotated[
+        str, typer.Option(help=f"To close windows: some of {','.join(early.WAYS)}")
+    ] = ",".join(early.WAYS),
+    rates: Annotated[str, typer.Option(help="Events per second: 5000,25000")] = "5000,25000",
+    lengths: Annotated[str, typer.Option(help="Of windows, in seconds: 3,6")] = "3,6",
+    windows: Annotated[int, typer.Option(min=10, help="Of every stream")] = 1_000,
+    step: Annotated[float, typer.Option(min=0.01, max=1, help="Seconds between batches")] = 0.1,
+    error: Annotated[float, typer.Option(min=0.001, max=0.5, help="That is accepted")] = 0.05,
+    confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of it")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same figures")] = 7,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; default: one for each core")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for aion.json")] = EARLY_OUT,
+) -> None:
+    """The experiments of "Leaving Stragglers at the Window" (Aion)."""
+    with clear_errors():
+        conditions = early.Conditions(
+            windows=windows, step_s=step, error=error, confidence=confidence, seed=seed
+        )
+        asked = [_known(word, "question", QUESTIONS) for word in questions.split(",")]
+        wanted = trials(
+            asked,
+            [_known(word, "setting", SETTINGS) for word in delays.split(",")],
+            _numbers(rates, "rates"),
+            _numbers(lengths, "lengths"),
+            [_known(word, "way", early.WAYS) for word in ways.split(",")],
+            conditions,
+        )
+        _make(out)
+    found: list[EarlyRow] = []
+    with shown_workers(jobs or os.cpu_count() or 1, console) as (workers, describe):
+        for question in asked:
+            describe(question)
+            done = workers.results(run_trial, [t for t in wanted if t.question == question])
+            rows = [row for row in done if row is not None]
+            found += rows
+            for rate, window_s in dict.fromkeys((r.rate, r.window_s) for r in rows):
+                here = [r for r in rows if (r.rate, r.window_s) == (rate, window_s)]
+                title = f"{question}, {rate:,.0f} events/s, windows of {window_s:g} s"
+                console.print(early_table(here, title))
+        interrupted = workers.interrupted
+    with clear_errors():
+        record = {
+            "experiment": "aion",
+            "commit": commit(),
+            "machine": machine(),
+            "settings": conditions,
+            "end": "interrupted" if interrupted else "complete",
+            "rows": found,
+        }
+        write(out / "aion.json", plain(record))
+    console.print(f"written to {out / 'aion.json'}", soft_wrap=True)
+    if interrupted:
+        raise typer.Exit(130)
+
+
+def _numbers(text: str, what: str) -> list[float]:
+    """Numbers above zero with commas between."""
+    try:
+        found = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise HeadraceError(f"{what} are numbers with commas between, not {text!r}") from None
+    if min(found) <= 0.0:
+        raise HeadraceError(f"{what} are above zero, not {text!r}")
+    return found
 
 
 @contextmanager

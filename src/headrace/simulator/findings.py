@@ -85,8 +85,8 @@ def record_of(
     record["measured"] = dict(measured)
     if "overhead" in sections:
         record["measured"]["overhead"] = found.overhead
-    plain: dict[str, Any] = _plain(record)
-    return plain
+    written: dict[str, Any] = plain(record)
+    return written
 
 
 def write(path: Path, record: Mapping[str, Any]) -> None:
@@ -104,14 +104,14 @@ def write(path: Path, record: Mapping[str, Any]) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Numbers to six digits, or the whole number; what is not known is null."""
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain({f.name: getattr(value, f.name) for f in fields(value)})
+        return plain({f.name: getattr(value, f.name) for f in fields(value)})
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, float):  # numpy's are floats too
         if not math.isfinite(value):
             return None

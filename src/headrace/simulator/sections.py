@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Table
 
 from headrace.simulator import experiments, tables
+from headrace.simulator.bars import shown_workers
 from headrace.simulator.estimates import DELAYS, Sequel, accuracies
 from headrace.simulator.experiments import Plan
 from headrace.simulator.findings import Findings
@@ -27,32 +20,19 @@ from headrace.simulator.workers import Workers
 def run_sections(plan: Plan, sections: Sequence[str], jobs: int, console: Console) -> Findings:
     """Ctrl-C ends it; what was finished until then is in the findings."""
     found = Findings()
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("", total=None)
-
-        def told(done: int, of: int) -> None:
-            progress.update(bar, completed=done, total=of)
-
-        with Workers(jobs, told) as workers:
-            for section in sections:
-                progress.update(bar, description=section)
-                try:
-                    shown = _SECTIONS[section](workers, plan, found)
-                except KeyboardInterrupt:
-                    workers.interrupted, shown = True, []
-                for table in shown:
-                    if table.row_count:
-                        console.print(table)
-                if workers.interrupted:
-                    found.interrupted = True
-                    break
+    with shown_workers(jobs, console) as (workers, describe):
+        for section in sections:
+            describe(section)
+            try:
+                shown = _SECTIONS[section](workers, plan, found)
+            except KeyboardInterrupt:
+                workers.interrupted, shown = True, []
+            for table in shown:
+                if table.row_count:
+                    console.print(table)
+            if workers.interrupted:
+                found.interrupted = True
+                break
     return found
 
 

@@ -1,0 +1,138 @@
+"""progress/substreams.py: what has arrived of a stretch of event time, and what there will be."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from headrace.progress.substreams import BINS, EDGES_S, Size, SubStreams, Usual, bin_of
+
+F_US = 600_000
+
+
+def fed(
+    times_s: npt.NDArray[np.float64],
+    delays_s: npt.NDArray[np.float64],
+    now_s: float,
+    lateness_s: float = 3.0,
+    history: int = 50,
+) -> SubStreams:
+    """All that has come by now, in steps of 0.1 s."""
+    stream = SubStreams(F_US, history)
+    came = times_s + delays_s
+    highest = 0.0
+    for step in np.arange(0.1, now_s + 1e-9, 0.1):
+        here = (came > step - 0.1) & (came <= step)
+        if here.any():
+            numbers = (times_s[here] * 1e6).astype(np.int64) // F_US
+            bins = bin_of(delays_s[here])
+            found = np.unique(numbers)
+            stream.heard({int(n): np.bincount(bins[numbers == n], minlength=BINS) for n in found})
+            highest = max(highest, float(times_s[here].max()))
+            stream.completed(int((highest - lateness_s) * 1e6))
+    return stream
+
+
+def an_even_stream(seconds: float, rate: int = 1_000) -> npt.NDArray[np.float64]:
+    return np.arange(int(seconds * rate)) / rate
+
+
+def test_nothing_is_known_before_two_sub_streams_are_complete() -> None:
+    assert SubStreams(F_US).size(0, 3_000_000, 3_000_000) is None
+    times = an_even_stream(4.0)
+    assert fed(times, np.full(len(times), 0.15), 4.0).usual is None, "lateness: all may still come"
+    with pytest.raises(ValueError, match="holds nothing"):
+        SubStreams(0)
+
+
+@pytest.mark.parametrize("delay", ["constant", "exponential", "gamma"])
+def test_with_an_even_rate_the_size_is_known_at_the_deadline(delay: str) -> None:
+    rng = np.random.default_rng(5)
+    times = an_even_stream(30.0)
+    delays = {
+        "constant": np.full(len(times), 0.15),
+        "exponential": rng.exponential(0.24, len(times)),
+        "gamma": rng.gamma(60, 0.004, len(times)),
+    }[delay]
+    size = fed(times, delays, 24.0).size(21_000_000, 24_000_000, 24_000_000)
+    assert size is not None
+    assert size.expected == pytest.approx(3_000, abs=2)
+    came = np.sum((times >= 21.0) & (times < 24.0) & (times + delays <= 24.0))
+    assert size.arrived == came
+    assert size.share == pytest.approx(came / 3_000, abs=1e-3)
+    assert size.surprise < 4.0
+
+
+def test_with_an_uneven_rate_the_stated_variance_holds() -> None:
+    within, windows = 0, 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        times = np.cumsum(rng.gamma(2.0, 0.5e-3, 32_000))
+        delays = rng.exponential(0.24, len(times))
+        size = fed(times, delays, 27.0).size(24_000_000, 27_000_000, 27_000_000)
+        assert size is not None
+        exact = np.sum((times >= 24.0) & (times < 27.0))
+        within += abs(size.expected - exact) <= 1.96 * size.variance**0.5
+        windows += 1
+        assert size.at_most > size.expected
+    assert within / windows >= 0.88, "about 95 of 100, of sixty"
+
+
+def test_what_is_complete_is_exact_and_a_part_of_a_sub_stream_counts_in_part() -> None:
+    times = an_even_stream(30.0)
+    stream = fed(times, np.full(len(times), 0.1), 30.0)
+    whole = stream.size(20_400_000, 24_000_000, 30_000_000)
+    assert whole is not None
+    assert (whole.arrived, whole.expected, whole.variance) == (3_600.0, 3_600.0, 0.0)
+    part = stream.size(20_400_000, 20_700_000, 30_000_000)
+    assert part is not None
+    assert part.expected == pytest.approx(300.0)
+    long_gone = stream.size(-60_000_000, 0, 30_000_000)
+    assert long_gone is not None
+    assert long_gone.share == 1.0
+
+
+def test_a_burst_and_a_source_that_stops_are_surprises() -> None:
+    rng = np.random.default_rng(2)
+    even = an_even_stream(24.0)
+    burst = np.sort(np.concatenate([even, 23.0 + rng.uniform(0.0, 0.5, 2_000)]))
+    size = fed(burst, np.full(len(burst), 0.1), 24.0).size(21_000_000, 24_000_000, 24_000_000)
+    assert size is not None
+    assert size.surprise > 10.0
+    assert size.expected >= size.arrived, "never fewer than have come"
+    stops = even[even < 22.0]
+    size = fed(stops, np.full(len(stops), 0.1), 24.0).size(21_000_000, 24_000_000, 24_000_000)
+    assert size is not None
+    assert size.surprise > 10.0
+
+
+def test_late_tuples_count_nowhere_and_silence_counts_as_nothing() -> None:
+    times = an_even_stream(20.0)
+    stream = fed(times, np.full(len(times), 0.1), 20.0)
+    before = stream.size(0, 12_000_000, 20_000_000)
+    stream.heard({3: np.full(BINS, 7)})
+    assert stream.size(0, 12_000_000, 20_000_000) == before
+    stream.completed(60_000_000)
+    usual = stream.usual
+    assert usual is not None
+    assert usual.mean < 400.0, "sub-streams without a tuple are sub-streams"
+
+
+def test_delays_have_a_distribution() -> None:
+    rng = np.random.default_rng(4)
+    delays = rng.exponential(0.24, 200_000)
+    usual = Usual.of([np.bincount(bin_of(delays), minlength=BINS)] * 2)
+    for age in (0.05, 0.24, 1.0):
+        assert usual.share_by(age) == pytest.approx(1 - np.exp(-age / 0.24), abs=0.01)
+    assert usual.delay_s(0.5) == pytest.approx(0.24 * np.log(2), rel=0.05)
+    # Of tuples that are 0 to 600 ms old: 1 - 0.4 (1 - exp(-2.5)).
+    assert usual.share_between(0.0, 0.6) == pytest.approx(1 - 0.4 * (1 - np.exp(-2.5)), abs=0.01)
+    assert usual.share_between(-0.6, 0.0) == 0.0
+    assert usual.share_by(2e3) == pytest.approx(1.0)
+    negative = Usual.of([np.bincount(bin_of(np.full(10, -5.0)), minlength=BINS)] * 2)
+    assert negative.share_by(float(EDGES_S[1])) == 1.0, "clocks that disagree: it came at once"
+
+
+def test_an_empty_stretch_is_all_there() -> None:
+    assert (Size().share, Size().relative_variance, Size().surprise) == (1.0, 0.0, 0.0)
