@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from headrace.simulator.commands import app
 from headrace.simulator.early.run import WAYS, Conditions, simulate
-from headrace.simulator.early.stream import QUESTIONS, SETTINGS, make
+from headrace.simulator.early.stream import PAPERS, QUESTIONS, SETTINGS, make
 from headrace.simulator.early.trials import Row, Trial, run_trial
 
 WINDOWS = 150
@@ -23,7 +23,7 @@ def row(question: str, setting: str, way: str, **more: float) -> Row:
     return run_trial(Trial(question, setting, way, conditions))
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", PAPERS)
 @pytest.mark.parametrize("question", ["ysb", "nyt"])
 def test_answers_come_at_the_deadline_within_the_error_and_the_bounds(
     question: str, setting: str
@@ -58,6 +58,17 @@ def test_groups_that_are_small_wait_for_the_fewest_stragglers_that_suffice() -> 
     assert stricter.latency_s >= small.latency_s
 
 
+@pytest.mark.parametrize("setting", ["EC-CC", "bursts", "stops"])
+def test_a_stream_that_changes_is_waited_for_and_no_guarantee_is_broken(setting: str) -> None:
+    conditions = Conditions(windows=WINDOWS, rate=2_500.0)
+    found = simulate(QUESTIONS["ysb"], SETTINGS[setting], "aion", conditions)
+    errors, met = np.concatenate(found.errors), np.concatenate(found.met)
+    assert np.mean(errors[met] <= conditions.error) >= 0.95
+    assert np.mean(np.concatenate(found.within)) >= 0.94
+    assert np.median(found.latency_s) < 0.05, "most windows see no change"
+    assert max(found.latency_s) > 1.0, "those that do are closed late"
+
+
 def test_aq_k_slack_leaves_out_what_the_error_allows_and_states_nothing() -> None:
     quality = row("ysb", "EC", "aq-k-slack")
     assert 0.0 < quality.latency_s < 0.5
@@ -72,7 +83,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
         simulate(QUESTIONS["ysb"], SETTINGS["CC"], "guess", Conditions())
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", PAPERS)
 def test_streams_have_the_rate_and_the_delays_they_should(setting: str) -> None:
     rng = np.random.default_rng(2)
     made = make(QUESTIONS["nyt-zones"], SETTINGS[setting], 1_000.0, 60.0, rng)

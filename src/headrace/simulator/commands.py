@@ -20,7 +20,7 @@ from headrace.scheduling.policies import POLICIES
 from headrace.simulator.bars import shown_workers
 from headrace.simulator.counts import by_doubling, by_twenties, read_counts
 from headrace.simulator.early import run as early
-from headrace.simulator.early.stream import QUESTIONS, SETTINGS
+from headrace.simulator.early.stream import PAPERS, QUESTIONS, SETTINGS
 from headrace.simulator.early.tables import early_table
 from headrace.simulator.early.trials import Row as EarlyRow
 from headrace.simulator.early.trials import run_trial, trials
@@ -136,7 +136,7 @@ def aion(
     questions: Annotated[str, typer.Option(help=f"Some of {','.join(QUESTIONS)}")] = ",".join(
         QUESTIONS
     ),
-    delays: Annotated[str, typer.Option(help=f"Some of {','.join(SETTINGS)}")] = ",".join(SETTINGS),
+    delays: Annotated[str, typer.Option(help=f"Some of {','.join(SETTINGS)}")] = ",".join(PAPERS),
     ways: Annotated[
         str, typer.Option(help=f"To close windows: some of {','.join(early.WAYS)}")
     ] = ",".join(early.WAYS),

@@ -72,7 +72,7 @@ def simulate(question: Question, setting: Setting, way: str, conditions: Conditi
     if way not in WAYS:
         raise ValueError(f"there is no way {way!r} (valid: {', '.join(WAYS)})")
     seconds = _WARM_S + conditions.window_s * conditions.windows + 3 * conditions.lateness_s
-    rng = np.random.default_rng([conditions.seed, len(question.name), len(setting.name)])
+    rng = np.random.default_rng(conditions.seed)
     tuples = make(question, setting, conditions.rate, seconds, rng)
     return _Run(question, way, conditions, tuples).run()
 
@@ -205,7 +205,7 @@ class _Run:
         out.errors.append(error)
         inside = (found.lower <= exact.value) & (exact.value <= found.upper)
         out.within.append(inside[some])
-        out.widths.append(((found.upper - found.lower) / np.abs(exact.value))[some])
+        out.widths.append((found.upper - found.lower)[some] / np.abs(exact.value[some]))
         out.met.append(found.within(c.error)[some])
 
     def _window(self, number: int) -> Tuples:

@@ -1,9 +1,9 @@
-"""Streams whose tuples are under way for a while: delays, gaps and values as the paper has them."""
+"""Streams whose tuples are under way for a while: the paper's, and some that change as they run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,24 +13,6 @@ from headrace.delays import Constant, Delay, read_delay
 
 Floats = npt.NDArray[np.float64]
 Aggregate = Literal["count", "sum", "avg"]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How long tuples take, and how far apart they are made (in mean gaps)."""
-
-    name: str
-    delay: Delay
-    gap: Delay
-
-
-SETTINGS = {
-    "CC": Setting("CC", Constant(0.150), Constant(1.0)),
-    "GG": Setting("GG", read_delay("gamma:60,4ms"), read_delay("gamma:2,500ms")),
-    "EC": Setting("EC", read_delay("exponential:240ms"), Constant(1.0)),
-    "EG": Setting("EG", read_delay("exponential:240ms"), read_delay("gamma:2,500ms")),
-}
-"""C: constant, G: gamma, E: exponential; first the delay, then the gap."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +72,55 @@ class Tuples:
         )
 
 
+Change = Callable[[Tuples, np.random.Generator], Tuples]
+
+
+def _as_it_is(tuples: Tuples, _rng: np.random.Generator) -> Tuples:
+    return tuples
+
+
+def _calms_down(tuples: Tuples, _rng: np.random.Generator) -> Tuples:
+    """Every other 90 s tuples take 150 ms, whatever they took before."""
+    calm = (tuples.time_s // 90.0) % 2 == 1
+    return replace(tuples, came_s=np.where(calm, tuples.time_s + 0.15, tuples.came_s))
+
+
+def _bursts(tuples: Tuples, rng: np.random.Generator) -> Tuples:
+    """For 6 s of every minute there are two and a half times as many."""
+    return tuples.where((tuples.time_s % 60.0 < 6.0) | (rng.random(len(tuples.time_s)) < 0.4))
+
+
+def _stops(tuples: Tuples, _rng: np.random.Generator) -> Tuples:
+    """For 10 s of every two minutes there are none."""
+    at = tuples.time_s % 120.0
+    return tuples.where((at < 100.0) | (at >= 110.0))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How long tuples take, how far apart they are made (in mean gaps), and what changes."""
+
+    delay: Delay
+    gap: Delay
+    change: Change = _as_it_is
+
+
+_GAMMA, _EXPONENTIAL = read_delay("gamma:60,4ms"), read_delay("exponential:240ms")
+_GAMMA_GAP = read_delay("gamma:2,500ms")
+PAPERS = {
+    "CC": Setting(Constant(0.150), Constant(1.0)),
+    "GG": Setting(_GAMMA, _GAMMA_GAP),
+    "EC": Setting(_EXPONENTIAL, Constant(1.0)),
+    "EG": Setting(_EXPONENTIAL, _GAMMA_GAP),
+}
+"""C: constant, G: gamma, E: exponential; first the delay, then the gap."""
+SETTINGS = PAPERS | {
+    "EC-CC": Setting(_EXPONENTIAL, Constant(1.0), _calms_down),
+    "bursts": Setting(_EXPONENTIAL, Constant(1.0), _bursts),
+    "stops": Setting(_EXPONENTIAL, Constant(1.0), _stops),
+}
+
+
 def make(
     question: Question, setting: Setting, rate: float, seconds: float, rng: np.random.Generator
 ) -> Tuples:
@@ -99,10 +130,11 @@ def make(
     time_s = np.cumsum(gaps / (setting.gap.mean * rate))
     passes = rng.random(count) < question.passes
     group = np.where(passes, rng.integers(0, question.groups, count), -1)
-    return Tuples(
+    tuples = Tuples(
         time_s,
         time_s + setting.delay.draw(rng, count),
         group,
         question.values(rng, count),
         rng.random(count),
     )
+    return setting.change(tuples, rng)
