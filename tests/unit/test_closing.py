@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headrace.progress.closing import STEADY, AqKSlack, KSlack, is_enough, needed_share
-from headrace.progress.substreams import BINS, Size, Usual, bin_of
+from headrace.progress.closing import STEADY, Aion, AqKSlack, KSlack, needed_share, weak
+from headrace.progress.substreams import BINS, Heard, Size, Usual, bin_of
 
 
 def exponential(mean_s: float = 0.24) -> Usual:
     delays = np.random.default_rng(1).exponential(mean_s, 200_000)
-    return Usual.of([np.bincount(bin_of(delays), minlength=BINS)] * 2)
+    return Usual.of([Heard.all_of(np.bincount(bin_of(delays), minlength=BINS))] * 2)
 
 
 def test_the_share_that_is_needed_falls_with_the_number_of_tuples() -> None:
@@ -41,12 +41,44 @@ def test_where_the_number_of_all_tuples_is_too_uncertain_nothing_less_than_all_w
 
 def test_enough_is_enough_only_while_the_stream_is_as_it_was() -> None:
     usual = Size(arrived=920, expected=1_000, variance=1.0, due=921, due_variance=70.0)
-    assert is_enough(usual, 1_000, 0.05, 0.95)
-    assert not is_enough(usual, 20, 0.05, 0.95), "small groups have to wait"
-    assert not is_enough(None, 1_000, 0.05, 0.95), "nothing is known yet"
+    assert not Aion(0.05, 0.95).closes(usual), "no window has told how strong groups are"
+    large, small = told(1_000.0), told(20.0)
+    assert large.closes(usual)
+    assert not large.closes(usual, rate=0.2), "too few were sampled"
+    assert not small.closes(usual), "small groups have to wait"
+    assert not large.closes(None), "nothing is known yet"
     burst = Size(arrived=1_500, expected=1_600, variance=1.0, due=921, due_variance=70.0)
     assert burst.surprise > STEADY
-    assert not is_enough(burst, 1_000, 0.05, 0.95)
+    assert not large.closes(burst)
+
+
+def test_no_more_is_sampled_than_is_needed() -> None:
+    at_the_end = Size(arrived=9_200, expected=10_000, variance=1.0, due=9_200, due_variance=70.0)
+    rates = [told(strength).rate(at_the_end) for strength in (1e2, 1e4, 1e6)]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == 1.0
+    assert rates[2] < 0.01
+    assert Aion(0.05, 0.95).rate(at_the_end) == 1.0, "all, before a window has told"
+    assert told(1e4).rate(None) == 1.0
+    doubtful = Size(arrived=9_200, expected=10_000, variance=150.0**2, due=9_200)
+    assert told(1e4).rate(doubtful) > rates[1]
+    mean = Aion(0.05, 0.95, doubts_size=False)
+    mean.learned(1e4)
+    assert mean.rate(doubtful) == mean.rate(at_the_end), "a mean does not carry that error"
+
+
+def test_the_weaker_groups_count_but_not_the_very_weakest() -> None:
+    assert weak(np.array([])) is None
+    assert weak(np.array([7.0])) == 7.0
+    strengths = np.array([1.0, *([100.0] * 99)])
+    assert weak(strengths) == 100.0
+    assert weak(np.array([np.inf, 5.0])) == 5.0
+
+
+def told(strength: float) -> Aion:
+    aion = Aion(0.05, 0.95)
+    aion.learned(strength)
+    return aion
 
 
 def test_k_slack_waits_for_the_longest_delay_ever() -> None:

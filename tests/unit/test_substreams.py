@@ -6,7 +6,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from headrace.progress.substreams import BINS, EDGES_S, Size, SubStreams, Usual, bin_of
+from headrace.progress.substreams import (
+    BINS,
+    EDGES_S,
+    Heard,
+    Size,
+    Stratum,
+    SubStreams,
+    Usual,
+    bin_of,
+    merged,
+    whole,
+)
 
 F_US = 600_000
 
@@ -28,10 +39,14 @@ def fed(
             numbers = (times_s[here] * 1e6).astype(np.int64) // F_US
             bins = bin_of(delays_s[here])
             found = np.unique(numbers)
-            stream.heard({int(n): np.bincount(bins[numbers == n], minlength=BINS) for n in found})
+            stream.heard({int(n): heard(bins[numbers == n]) for n in found})
             highest = max(highest, float(times_s[here].max()))
             stream.completed(int((highest - lateness_s) * 1e6))
     return stream
+
+
+def heard(bins: npt.NDArray[np.int64]) -> Heard:
+    return Heard.all_of(np.bincount(bins, minlength=BINS))
 
 
 def an_even_stream(seconds: float, rate: int = 1_000) -> npt.NDArray[np.float64]:
@@ -88,9 +103,7 @@ def test_what_is_complete_is_exact_and_a_part_of_a_sub_stream_counts_in_part() -
     part = stream.size(20_400_000, 20_700_000, 30_000_000)
     assert part is not None
     assert part.expected == pytest.approx(300.0)
-    long_gone = stream.size(-60_000_000, 0, 30_000_000)
-    assert long_gone is not None
-    assert long_gone.share == 1.0
+    assert stream.size(-60_000_000, 0, 30_000_000) is None, "it was not heard"
 
 
 def test_a_burst_and_a_source_that_stops_are_surprises() -> None:
@@ -110,9 +123,10 @@ def test_a_burst_and_a_source_that_stops_are_surprises() -> None:
 def test_late_tuples_count_nowhere_and_silence_counts_as_nothing() -> None:
     times = an_even_stream(20.0)
     stream = fed(times, np.full(len(times), 0.1), 20.0)
-    before = stream.size(0, 12_000_000, 20_000_000)
-    stream.heard({3: np.full(BINS, 7)})
-    assert stream.size(0, 12_000_000, 20_000_000) == before
+    before = stream.size(600_000, 12_000_000, 20_000_000)
+    assert before is not None
+    stream.heard({3: Heard.all_of(np.full(BINS, 7))})
+    assert stream.size(600_000, 12_000_000, 20_000_000) == before
     stream.completed(60_000_000)
     usual = stream.usual
     assert usual is not None
@@ -122,7 +136,7 @@ def test_late_tuples_count_nowhere_and_silence_counts_as_nothing() -> None:
 def test_delays_have_a_distribution() -> None:
     rng = np.random.default_rng(4)
     delays = rng.exponential(0.24, 200_000)
-    usual = Usual.of([np.bincount(bin_of(delays), minlength=BINS)] * 2)
+    usual = Usual.of([heard(bin_of(delays))] * 2)
     for age in (0.05, 0.24, 1.0):
         assert usual.share_by(age) == pytest.approx(1 - np.exp(-age / 0.24), abs=0.01)
     assert usual.delay_s(0.5) == pytest.approx(0.24 * np.log(2), rel=0.05)
@@ -130,9 +144,44 @@ def test_delays_have_a_distribution() -> None:
     assert usual.share_between(0.0, 0.6) == pytest.approx(1 - 0.4 * (1 - np.exp(-2.5)), abs=0.01)
     assert usual.share_between(-0.6, 0.0) == 0.0
     assert usual.share_by(2e3) == pytest.approx(1.0)
-    negative = Usual.of([np.bincount(bin_of(np.full(10, -5.0)), minlength=BINS)] * 2)
+    negative = Usual.of([heard(bin_of(np.full(10, -5.0)))] * 2)
     assert negative.share_by(float(EDGES_S[1])) == 1.0, "clocks that disagree: it came at once"
 
 
 def test_an_empty_stretch_is_all_there() -> None:
     assert (Size().share, Size().relative_variance, Size().surprise) == (1.0, 0.0, 0.0)
+
+
+def test_what_came_before_anybody_listened_is_not_told_of() -> None:
+    stream = SubStreams(F_US, from_us=6_100_000)
+    for number in range(8, 40):
+        stream.heard({number: Heard(100, 100, np.zeros(BINS, np.int64))})
+        stream.completed((number - 2) * F_US)
+    assert stream.size(6_000_000, 9_000_000, 24_000_000) is None
+    later = stream.size(11 * F_US, 15 * F_US, 24_000_000)
+    assert later is not None
+    assert later.arrived == 400
+
+
+def test_windows_longer_than_the_history_are_still_told_of() -> None:
+    short, long = SubStreams(F_US, history=5), SubStreams(F_US, history=5, longest_us=40 * F_US)
+    for number in range(60):
+        for stream in (short, long):
+            stream.heard({number: Heard(100, 30, np.zeros(BINS, np.int64))})
+            stream.completed((number - 1) * F_US)
+    assert short.size(20 * F_US, 60 * F_US, 60 * F_US) is None
+    strata = long.strata(20 * F_US, 58 * F_US, 60 * F_US)
+    assert strata is not None
+    assert sum(s.kept for s in strata) == 30 * 38, "and how many were sampled"
+    assert whole(strata).arrived == 100 * 38
+
+
+def test_strata_of_few_tuples_are_laid_together() -> None:
+    def stratum(number: int, kept: float) -> Stratum:
+        return Stratum(number, number + 1, Size(kept, kept + 1.0, 1.0), kept)
+
+    laid = merged([stratum(n, k) for n, k in enumerate([10, 25, 40, 5, 3])])
+    assert [(s.start_us, s.end_us, s.kept) for s in laid] == [(0, 2, 35), (2, 5, 48)]
+    assert laid[1].size.variance == 3.0
+    assert [s.kept for s in merged([stratum(0, 3), stratum(1, 2)])] == [5]
+    assert merged([]) == ()

@@ -16,6 +16,7 @@ from headrace.bench.adapters import SHIPPED
 from headrace.bench.alternate import alternate
 from headrace.bench.core.command import core
 from headrace.bench.driver.stage import Setup
+from headrace.bench.early.command import early
 from headrace.bench.effort import Effort
 from headrace.bench.results import records
 from headrace.bench.run import Record, run, sustain
@@ -246,6 +247,7 @@ def _measured(m: suites.Measurement) -> Record:
 
 
 app.command("core")(core)
+app.command("early")(early)
 
 
 def _setup(

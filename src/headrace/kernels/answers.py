@@ -23,7 +23,7 @@ from headrace.kernels.shapes import Asked, Shape
 from headrace.kernels.states import State, concat
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import AggregateCall, Function
-from headrace.query.needs import Need
+from headrace.query.needs import Need, spread_of
 from headrace.query.window import Span
 
 _STACK_ROWS = 1 << 20
@@ -48,7 +48,8 @@ class Setting:
 class Result:
     """Finished rows of one shape: `_q`, `_start`, `_end`, keys k0…, aggregates a0…
 
-    Rows of one query and window are next to each other.
+    Rows of one query and window are next to each other. Those of approximate queries also tell how
+    many tuples each aggregate counts and how they spread: a0_n, a0_mean, a0_squares, …
     """
 
     shape: Shape
@@ -272,10 +273,27 @@ def _finish_shape(
             columns[f"a{place}"] = finish(
                 call, state, counted, time_zone=setting.time_zone, ansi=setting.ansi
             )
+            if shape.query.accuracy is not None:
+                spread = states[spread_of(call)]
+                columns |= _spread(f"a{place}", spread, counted, rows)
         else:
             other = values.get((need.value, need.sketch))
             columns[f"a{place}"] = _finish_value(call, need, main, number, key, other, setting)
     return pa.table(columns)
+
+
+def _spread(name: str, state: State, counted: Ints, rows: Ints | None) -> dict[str, pa.Array]:
+    """How many tuples an aggregate counts, their mean, and their squared deviations from it."""
+    if rows is not None:
+        state = state.take(rows)
+    n = state.parts.get("n", counted)
+    mean = state.parts.get("mean", np.ones(len(n)))
+    squares = state.parts.get("m2", np.zeros(len(n)))
+    parts = (n, np.where(n > 0, mean, 0.0), np.where(n > 0, squares, 0.0))
+    return {
+        f"{name}_{word}": pa.array(part.astype(np.float64))
+        for word, part in zip(("n", "mean", "squares"), parts, strict=True)
+    }
 
 
 def _finish_value(

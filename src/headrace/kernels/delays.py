@@ -1,4 +1,4 @@
-"""Delays of tuples on their way to the source: a sample, as mean and second moment.
+"""Delays of tuples on their way to the source: a sample, as moments or by sub-stream.
 
 When a tuple came is known for some offsets and lies evenly between them. Every sixteenth tuple is
 looked at, which costs a task next to nothing.
@@ -7,9 +7,12 @@ looked at, which costs a task next to nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from headrace.kernels.columns import Bools, Ints
 
 _EVERY = 16
 
@@ -23,17 +26,20 @@ class DelaySample:
         self._times_s = np.asarray(times_s, dtype=np.float64)
         self._count, self._sum_s, self._squares_s2 = 0, 0.0, 0.0
 
-    def add(self, stamps_us: npt.NDArray[np.int64]) -> None:
-        """Event times of the next tuples, none left out."""
+    def add(self, stamps_us: Ints) -> npt.NDArray[np.float64] | None:
+        """Event times of the next tuples, none left out; returns the delays of those whose offset
+        is a multiple of sixteen, or None where it is not known when they came."""
         first, self._next = self._next, self._next + len(stamps_us)
         if not len(self._offsets):
-            return
-        sampled = stamps_us[::_EVERY] * 1e-6
-        places = np.arange(first, first + len(stamps_us), _EVERY, dtype=np.float64)
+            return None
+        skipped = -first % _EVERY
+        sampled = stamps_us[skipped::_EVERY] * 1e-6
+        places = np.arange(first + skipped, first + len(stamps_us), _EVERY, dtype=np.float64)
         delays = np.interp(places, self._offsets, self._times_s) - sampled
         self._count += len(delays)
         self._sum_s += float(delays.sum())
         self._squares_s2 += float(delays @ delays)
+        return delays
 
     @property
     def moments(self) -> tuple[int, float, float]:
@@ -41,3 +47,90 @@ class DelaySample:
         if not self._count:
             return 0, 0.0, 0.0
         return self._count, self._sum_s / self._count, self._squares_s2 / self._count
+
+
+_MANY = 100_000
+
+
+class SubStreamCounts:
+    """Tuples by sub-stream: how many came, how many are kept, and some of them by delay.
+
+    Where it is not known when tuples came, they came one after the other between the beginning of
+    the last batch and that of this one.
+    """
+
+    def __init__(
+        self,
+        length_us: int,
+        edges_s: npt.NDArray[np.float64],
+        since_s: float,
+        now_s: float,
+    ) -> None:
+        self._length_us = length_us
+        self._edges_s = edges_s
+        self._since_s = since_s
+        self._now_s = now_s
+        self._longest_s = 0.0
+        self._counts: dict[int, list[int]] = {}
+        self._delays: dict[int, Ints] = {}
+
+    def add(
+        self,
+        stamps_us: Ints,
+        first: int,
+        delays_s: npt.NDArray[np.float64] | None = None,
+        kept: Bools | None = None,
+    ) -> None:
+        """Event times of some tuples from an offset on, the delays of those whose offset is a
+        multiple of sixteen, and which are kept."""
+        if not len(stamps_us):
+            return
+        looked_at = slice(-first % _EVERY, None, _EVERY)
+        numbers = stamps_us // self._length_us
+        for number, count in _counted(numbers):
+            known = self._counts.setdefault(number, [0, 0])
+            known[0] += count
+            if kept is None:
+                known[1] += count
+        if kept is not None:
+            for number, count in _counted(numbers[kept]):
+                self._counts[number][1] += count
+        if delays_s is None:
+            stamps_s = stamps_us[looked_at].astype(np.float64) * 1e-6
+            came = (np.arange(len(stamps_s)) + 0.5) / max(len(stamps_s), 1)
+            delays_s = self._since_s + (self._now_s - self._since_s) * came - stamps_s
+        if not len(delays_s):
+            return
+        self._longest_s = max(self._longest_s, float(delays_s.max()))
+        bins = len(self._edges_s) - 1
+        bin_of = np.clip(np.searchsorted(self._edges_s, delays_s, side="right") - 1, 0, bins - 1)
+        places, inverse = np.unique(numbers[looked_at], return_inverse=True)
+        table = np.bincount(inverse * bins + bin_of, minlength=len(places) * bins)
+        for number, row in zip(places.tolist(), table.reshape(-1, bins), strict=True):
+            before = self._delays.get(number)
+            self._delays[number] = row if before is None else before + row
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """The longest delay, and by sub-stream how many came, how many are kept, and delays as bins
+        with their counts."""
+        out = {}
+        for number, (count, kept) in self._counts.items():
+            delays = self._delays.get(number)
+            used = [] if delays is None else np.flatnonzero(delays).tolist()
+            out[number] = (count, kept, [(b, int(delays[b])) for b in used])  # type: ignore[index]
+        return {"longest_s": self._longest_s, "counts": out}
+
+
+def _counted(numbers: Ints) -> list[tuple[int, int]]:
+    """How often each number occurs."""
+    if not len(numbers):
+        return []
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low > _MANY:
+        values, counts = np.unique(numbers, return_counts=True)
+    else:
+        counts = np.bincount(numbers - low)
+        values = np.flatnonzero(counts)
+        counts, values = counts[values], values + low
+    return list(zip(values.tolist(), counts.tolist(), strict=True))

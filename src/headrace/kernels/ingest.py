@@ -88,22 +88,36 @@ class _Shared:
         return self.slices[windows]
 
 
-def ingest(compiled: CompiledPlan, table: pa.Table, times: Ints, watermark_us: int) -> Ingested:
-    """Reduce tuples under a plan. ``watermark`` is the one from before this batch."""
+def ingest(
+    compiled: CompiledPlan,
+    table: pa.Table,
+    times: Ints,
+    watermark_us: int,
+    kept: Bools | None = None,
+) -> Ingested:
+    """Reduce tuples under a plan. ``watermark`` is the one from before this batch; groups that are
+    made of a sample see only the tuples that are ``kept``."""
     plan = compiled.plan
     columns = {name: table.column(name) for name in table.column_names}
     shared = _Shared(columns, times, plan.cuts)
+    sample = shared
+    if kept is not None and any(g.sampled for g in plan.groups):
+        chosen = table.filter(pa.array(kept))
+        sample = _Shared(
+            {name: chosen.column(name) for name in chosen.column_names}, times[kept], plan.cuts
+        )
     cells: dict[int, Cells] = {}
     late: dict[int, int] = {}
     late_rows: Bools | None = None
     is_late = times < watermark_us
     any_late = bool(is_late.any())
     for number, group in compiled.groups.items():
-        classes = group.space.classify(columns, len(times))
-        if any_late and group.group.value is None:
+        seen = sample if group.group.sampled else shared
+        classes = group.space.classify(seen.table, len(seen.times))
+        if any_late and group.group.value is None and not group.group.sampled:
             missed = _count_late(group, classes, times, is_late, watermark_us, late)
             late_rows = missed if late_rows is None else late_rows | missed
-        made = _reduce(group, classes, shared, watermark_us)
+        made = _reduce(group, classes, seen, watermark_us)
         if made is not None:
             cells[number] = made
     selected = {}

@@ -67,6 +67,7 @@ def shape_of(query: LogicalQuery) -> tuple[object, ...]:
         tuple(p.type for p in query.parameters),
         query.order_by,
         query.limit is None,
+        query.accuracy,
     )
 
 

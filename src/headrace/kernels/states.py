@@ -79,13 +79,15 @@ def lift(
         return State(partial, {"n": array.is_valid().to_numpy(zero_copy_only=False)})
     if partial.op == "sum":
         return _lift_sum(partial, column)
+    if partial.op == "moments":
+        # A decimal as the number it is, not as its unscaled digits.
+        column = flat(column).cast(pa.float64(), safe=False)
     values = values_of(column)
     counted: dict[str, Array] = {} if values.valid is None else {"n": values.valid}
     if partial.op in ("min", "max"):
         return State(partial, counted | {"v": values.data}, values.dictionary)
     if partial.op == "moments":
-        data = values.data.astype(np.float64, copy=False)
-        return State(partial, counted | {"mean": data, "m2": np.zeros(len(data))})
+        return State(partial, counted | {"mean": values.data, "m2": np.zeros(len(values.data))})
     known = np.ones(len(values.data), bool) if values.valid is None else values.valid
     nothing = NO_TIME_FIRST if partial.op.startswith("first") else NO_TIME_LAST
     if partial.op.endswith("_known"):

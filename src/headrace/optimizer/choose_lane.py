@@ -18,6 +18,8 @@ def choose_lane(queries: Sequence[LogicalQuery], *, rows_in_jvm: bool) -> tuple[
     if len(queries) != 1:
         return "kernel", f"{len(queries)} queries share one scan"
     query = queries[0]
+    if query.accuracy is not None:
+        return "kernel", "the kernels count how many tuples of an approximate window have come"
     if query.is_selection or query.is_session:
         return "kernel", "selections and sessions are kept by the kernels"
     ops = {n.partial.op if n.partial is not None else "values" for n in needs_of(query)}

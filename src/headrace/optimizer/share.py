@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from headrace.optimizer.choose_lane import choose_lane
 from headrace.optimizer.cost import Candidate, Statistics
+from headrace.optimizer.cut_sub_streams import cut_sub_streams
 from headrace.optimizer.group_queries import group_queries
-from headrace.query.needs import column_name, expressions_of, needs_of
+from headrace.query.needs import (
+    column_name,
+    expressions_of,
+    is_sampled,
+    needs_of,
+    partials_of,
+)
 from headrace.query.plan import (
     LAST_TIME,
     RANK,
@@ -22,12 +30,23 @@ from headrace.query.plan import (
 )
 from headrace.query.predicate import leaves, truths_of
 from headrace.query.schema import StreamSchema
-from headrace.query.window import Window
+from headrace.query.window import TimeWindow, Window
 from headrace.registry.changelog import ActiveQuery
 from headrace.types import BEGINNING, Version
 
-Family = tuple[tuple[str, ...], str | None, int | None, bool]
-"""Keys, value column, sketch precision, session or not: what queries must have in common."""
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What queries must have in common to share a group."""
+
+    keys: tuple[str, ...]
+    session: bool
+    cut_us: int | None
+    """The length of sub-streams where queries are approximate: they need finer slices, which exact
+    ones should not pay for."""
+    sampled: bool
+    value: str | None = None
+    sketch: int | None = None
 
 
 def share(
@@ -50,9 +69,10 @@ def share(
     derived, types = _columns(stream, queries)
     in_jvm = rows_in_jvm and not (reads_files and not derived)
     lane, why = choose_lane([q.logical for q in queries], rows_in_jvm=in_jvm)
+    sub_stream_us = cut_sub_streams(q.logical for q in windowed)
     families: dict[Family, list[ActiveQuery]] = {}
     for query in windowed:
-        for family in _families_of(query):
+        for family in _families_of(query, sub_stream_us, rows_in_jvm=rows_in_jvm):
             families.setdefault(family, []).append(query)
     groups: list[Group] = []
     for family, members in families.items():
@@ -75,29 +95,33 @@ def share(
         derived=derived,
         types=types,
         cuts=_cuts(windowed),
+        sub_stream_us=sub_stream_us,
         why=why,
     )
 
 
-def _families_of(query: ActiveQuery) -> list[Family]:
+def _families_of(
+    query: ActiveQuery, sub_stream_us: int | None, *, rows_in_jvm: bool
+) -> list[Family]:
     logical = query.logical
-    keys = tuple(column_name(k) for k in logical.keys)
     values = {(n.value, n.sketch) for n in needs_of(logical) if n.value is not None}
+    main = Family(
+        tuple(column_name(k) for k in logical.keys),
+        logical.is_session,
+        sub_stream_us if logical.accuracy is not None else None,
+        is_sampled(logical, rows_in_jvm=rows_in_jvm),
+    )
     ordered = sorted(values, key=repr)
-    return [
-        (keys, None, None, logical.is_session),
-        *((keys, value, sketch, logical.is_session) for value, sketch in ordered),
-    ]
+    return [main, *(replace(main, value=value, sketch=sketch) for value, sketch in ordered)]
 
 
 def _partials_of(family: Family, queries: Sequence[ActiveQuery]) -> tuple[Partial, ...]:
-    _, value, sketch, session = family
-    if value is not None:
-        found = [RANK] if sketch is not None else []
+    if family.value is not None:
+        found = [RANK] if family.sketch is not None else []
     else:
-        wanted = {n.partial for q in queries for n in needs_of(q.logical) if n.partial is not None}
+        wanted = {partial for q in queries for partial in partials_of(q.logical)}
         found = [ROWS, *sorted(wanted - {ROWS}, key=lambda p: (p.op, p.column or ""))]
-    return (*found, LAST_TIME) if session else tuple(found)
+    return (*found, LAST_TIME) if family.session else tuple(found)
 
 
 def _grouped(
@@ -114,16 +138,18 @@ def _grouped(
 def _group(
     number: int, family: Family, candidate: Candidate, queries: Sequence[ActiveQuery]
 ) -> Group:
-    keys, value, sketch, session = family
     inside = {m.uid for m in candidate.members}
     mine = [q for q in queries if q.uid in inside]
     windows: set[Window] = {q.logical.window for q in mine if q.logical.window is not None}
-    representation = "cells" if session else candidate.representation
+    if family.cut_us is not None:
+        windows.add(TimeWindow(family.cut_us, family.cut_us))
+    representation = "cells" if family.session else candidate.representation
     return Group(
         number=number,
-        keys=keys,
-        value=value,
-        sketch=sketch,
+        keys=family.keys,
+        value=family.value,
+        sketch=family.sketch,
+        sampled=family.sampled,
         partials=_partials_of(family, mine),
         members=candidate.members,
         axes=tuple(sorted(candidate.axes)),

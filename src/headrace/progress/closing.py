@@ -10,14 +10,22 @@
 The first two wait for everything. AQ-K-slack waits for the share that a sum may lack, and steers by
 what windows turned out to lack. Only Aion estimates what is missing: it closes by the clock, and
 waits only where too few tuples have come.
+
+How many are needed follows from the windows before: how well a part of a group told the whole of
+it. Groups differ, so the weaker ones decide; the very weakest may have to wait for all tuples.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from statistics import NormalDist
+from collections import deque
+from dataclasses import dataclass, field
+from statistics import NormalDist, median
 
+import numpy as np
+import numpy.typing as npt
+
+from headrace.progress.bounds import cautious
 from headrace.progress.substreams import Size, Usual
 
 STEADY = 4.0
@@ -44,13 +52,6 @@ def needed_share(
     if room <= 0.0 or strength <= 0.0:
         return 1.0
     return 1.0 / (1.0 + strength * room)
-
-
-def is_enough(size: Size | None, strength: float, error: float, confidence: float) -> bool:
-    """Whether so much of a window has come that its answer can be stated (Aion)."""
-    if size is None or size.surprise > STEADY:
-        return False
-    return size.share >= needed_share(strength, error, confidence, size.relative_variance)
 
 
 @dataclass(slots=True)
@@ -100,3 +101,54 @@ class AqKSlack:
         step = _PROPORTIONAL * off + _DIFFERENTIAL * (off - self._last)
         self.correction = min(max(self.correction * math.exp(0.2 * step), 0.05), 1.0)
         self._last = off
+
+
+_WINDOWS = 10
+"""Windows that tell how strong groups are."""
+_WEAKEST = 0.05
+"""Groups weaker than this share of them may have to wait for all of their tuples."""
+_MARGIN = 1.2
+"""So many times the tuples that are needed are sampled: luck decides how many are, and windows
+differ in how much their values do."""
+
+
+def weak(strengths: npt.NDArray[np.float64], share: float = _WEAKEST) -> float | None:
+    """How strong the groups of a window are at least, this share of them left out; None where there
+    is none."""
+    return float(np.quantile(strengths, share, method="lower")) if len(strengths) else None
+
+
+@dataclass(slots=True)
+class Aion:
+    """Enough has come to state the answer of a window within the error."""
+
+    error: float
+    confidence: float
+    doubts_size: bool = True
+    """Whether its answers carry the error of the number of tuples: a mean does not."""
+    _strengths: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOWS))
+
+    def learned(self, strength: float) -> None:
+        """After a window: how strong its weaker groups were."""
+        self._strengths.append(strength)
+
+    def needed(self, size: Size) -> float | None:
+        """The share of tuples that suffices; None while no window has told."""
+        if not self._strengths:
+            return None
+        doubt = size.relative_variance if self.doubts_size else 0.0
+        return needed_share(median(self._strengths), self.error, cautious(self.confidence), doubt)
+
+    def closes(self, size: Size | None, rate: float = 1.0) -> bool:
+        """Whether a window that has ended may be closed, of whose tuples this rate was kept."""
+        if size is None or size.surprise > STEADY:
+            return False
+        needed = self.needed(size)
+        return needed is not None and size.share * rate >= needed
+
+    def rate(self, size: Size | None) -> float:
+        """What to sample of a window of which so much will have come at its end."""
+        needed = None if size is None else self.needed(size)
+        if size is None or needed is None:
+            return 1.0
+        return min(_MARGIN * needed / max(size.share, 1e-9), 1.0)

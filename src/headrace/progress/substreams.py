@@ -1,8 +1,9 @@
 """How much of a stretch of event time has arrived, and how much there will be (Aion, section 3).
 
-Event time is cut into sub-streams of equal length. Of each is kept how many tuples have come, by
-how long they took. Those that are complete tell how many tuples a sub-stream has and how delays are
-distributed; from both follows what is still missing of one that is not.
+Event time is cut into sub-streams of equal length. Of each is known how many tuples have come, how
+many of them were kept as a sample, and of some of them how long they took. Those that are complete
+tell how many tuples a sub-stream has and how delays are distributed; from both follows what is
+still missing of one that is not.
 
 The expected size of a sub-stream that is partly there weighs what is usual against what has come:
 ``E[N | n] = μ + k (n − F μ)`` with ``k = F σ² / (F² σ² + F (1 − F) μ)``, where F is the share that
@@ -14,8 +15,9 @@ the usual size counts; the less even it is, the more what has come does. The var
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +35,37 @@ BINS = len(EDGES_S) - 1
 
 Counts = npt.NDArray[np.int64]
 """Tuples by bin of delay."""
+FEWEST = 30
+"""Strata of fewer tuples are laid together: of so few no deviation can be told."""
 
 
 def bin_of(delays_s: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """The bin of every delay."""
     return np.clip(np.searchsorted(EDGES_S, delays_s, side="right") - 1, 0, BINS - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What has come of one sub-stream."""
+
+    count: int
+    kept: int
+    """Of them as a sample; all, where nothing is sampled."""
+    delays: Counts
+    """Of some of them."""
+
+    @classmethod
+    def all_of(cls, delays: Counts) -> Heard:
+        """Tuples that were all kept, and whose delays are all known."""
+        count = int(delays.sum())
+        return cls(count, count, delays)
+
+    def plus(self, other: Heard) -> Heard:
+        """With what came later."""
+        return Heard(self.count + other.count, self.kept + other.kept, self.delays + other.delays)
+
+
+NOTHING = Heard(0, 0, np.zeros(BINS, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +123,41 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
+class Stratum:
+    """A stretch of event time in which tuples were as likely to be there as each other."""
+
+    start_us: int
+    end_us: int
+    size: Size
+    kept: float
+    """Tuples of the sample that are there."""
+
+    def with_next(self, other: Stratum) -> Stratum:
+        """Both, one after the other."""
+        size, kept = self.size.plus(other.size), self.kept + other.kept
+        return Stratum(self.start_us, other.end_us, size, kept)
+
+
+def merged(strata: Sequence[Stratum], fewest: int = FEWEST) -> tuple[Stratum, ...]:
+    """Strata laid together until each has enough tuples, the last with what is left over."""
+    out: list[Stratum] = []
+    for one in strata:
+        if out and out[-1].kept < fewest:
+            out[-1] = out[-1].with_next(one)
+        else:
+            out.append(one)
+    while len(out) > 1 and out[-1].kept < fewest:
+        last = out.pop()
+        out[-1] = out[-1].with_next(last)
+    return tuple(out)
+
+
+def whole(strata: Sequence[Stratum]) -> Size:
+    """The size of all of them together."""
+    return reduce(Size.plus, (s.size for s in strata), Size())
+
+
+@dataclass(frozen=True, slots=True)
 class Usual:
     """What complete sub-streams tell: sizes, and the distribution of delays."""
 
@@ -107,10 +170,10 @@ class Usual:
     """Integral of the share up to each edge."""
 
     @classmethod
-    def of(cls, ended: list[Counts]) -> Usual:
+    def of(cls, ended: Sequence[Heard]) -> Usual:
         """Of some complete sub-streams."""
-        sizes = np.array([counts.sum() for counts in ended], dtype=np.float64)
-        delays = np.sum(ended, axis=0)
+        sizes = np.array([one.count for one in ended], dtype=np.float64)
+        delays = np.sum([one.delays for one in ended], axis=0)
         shares = np.concatenate([[0.0], np.cumsum(delays) / max(delays.sum(), 1)])
         steps = np.diff(EDGES_S) * (shares[:-1] + shares[1:]) / 2.0
         variance = float(sizes.var(ddof=1)) if len(sizes) > 1 else 0.0
@@ -164,16 +227,30 @@ class Usual:
 
 
 class SubStreams:
-    """Of one stream. Fed by numbers, by one thread."""
+    """Of one stream. Fed by numbers, by one thread.
 
-    def __init__(self, length_us: int, history: int = HISTORY) -> None:
+    Complete ones stay known for `history` sub-streams, and are told from for `longest_us` at least.
+    What is before `from_us` was not heard from its beginning: nothing is said of it.
+    """
+
+    def __init__(
+        self,
+        length_us: int,
+        history: int = HISTORY,
+        *,
+        longest_us: int = 0,
+        from_us: int | None = None,
+    ) -> None:
         if length_us <= 0:
             raise ValueError(f"a sub-stream of {length_us} µs holds nothing")
         self.length_us = length_us
         self._history = history
-        self._open: dict[int, Counts] = {}
-        self._ended: dict[int, Counts] = {}
-        self._next: int | None = None
+        self._stay = max(history, -(-longest_us // length_us) + 1)
+        self._open: dict[int, Heard] = {}
+        self._ended: dict[int, Heard] = {}
+        self._first = None if from_us is None else -(-from_us // length_us)
+        """The first sub-stream that was heard from its beginning."""
+        self._next = self._first
         """The first sub-stream that is not complete."""
         self._usual: Usual | None = None
 
@@ -181,52 +258,73 @@ class SubStreams:
     def usual(self) -> Usual | None:
         """What to expect; None before two sub-streams are complete."""
         if self._usual is None and len(self._ended) >= 2:
-            self._usual = Usual.of(list(self._ended.values()))
+            self._usual = Usual.of(list(self._ended.values())[-self._history :])
         return self._usual
 
-    def heard(self, counts: Mapping[int, Counts]) -> None:
+    def heard(self, found: Mapping[int, Heard]) -> None:
         """After a batch: tuples by sub-stream. Those of complete ones are late, and left out."""
-        if not counts:
+        if not found:
             return
-        if self._next is None:
+        if self._first is None:
             # The first one is cut short by the beginning of the stream: it tells nothing.
-            self._next = min(counts) + 1
-        for number, found in counts.items():
+            self._first = self._next = min(found) + 1
+        assert self._next is not None
+        for number, one in found.items():
             if number >= self._next:
-                before = self._open.get(number)
-                self._open[number] = found if before is None else before + found
+                self._open[number] = self._open.get(number, NOTHING).plus(one)
 
     def completed(self, watermark_us: int) -> None:
         """Nothing before the watermark counts any more. A sub-stream without a tuple does."""
         upto = watermark_us // self.length_us
         if self._next is None or upto <= self._next:
             return
-        for number in range(max(self._next, upto - self._history), upto):
-            self._ended[number] = self._open.get(number, np.zeros(BINS, np.int64))
+        for number in range(max(self._next, upto - self._stay), upto):
+            self._ended[number] = self._open.get(number, NOTHING)
         for number in [n for n in self._open if n < upto]:
             del self._open[number]
-        for number in list(self._ended)[: -self._history]:
+        for number in list(self._ended)[: -self._stay]:
             del self._ended[number]
         self._next = upto
         self._usual = None
 
-    def size(self, start_us: int, end_us: int, now_us: int) -> Size | None:
-        """Of a stretch of event time; None while nothing is known."""
-        usual = self.usual
-        if usual is None or self._next is None:
+    def strata(self, start_us: int, end_us: int, now_us: int) -> tuple[Stratum, ...] | None:
+        """A stretch of event time by sub-streams; None while nothing is known of it."""
+        usual, length = self.usual, self.length_us
+        if usual is None or self._next is None or self._first is None:
             return None
-        whole, length = Size(), self.length_us
+        if start_us < self._first * length:
+            return None
+        out = []
         for number in range(start_us // length, -(-end_us // length)):
             begins, ends = number * length, (number + 1) * length
             if number < self._next:
-                ended = self._ended.get(number)
-                count = usual.mean if ended is None else float(ended.sum())
-                one = Size(count, count, 0.0, count)
+                heard = self._ended.get(number)
+                if heard is None:
+                    return None
+                size = Size(heard.count, heard.count, 0.0, heard.count)
             else:
-                counts = self._open.get(number)
-                arrived = 0.0 if counts is None else float(counts.sum())
+                heard = self._open.get(number, NOTHING)
                 share = usual.share_between((now_us - ends) / 1e6, (now_us - begins) / 1e6)
-                one = usual.size(arrived, share)
-            part = (min(ends, end_us) - max(begins, start_us)) / length
-            whole = whole.plus(one.scaled(part))
-        return whole
+                size = usual.size(heard.count, share)
+            low, high = max(begins, start_us), min(ends, end_us)
+            part = (high - low) / length
+            out.append(Stratum(low, high, size.scaled(part), heard.kept * part))
+        return tuple(out)
+
+    def at_end(self, window_us: int, lag_us: int) -> Size | None:
+        """What to expect of a window at its end, when all was read that came until a while before;
+        None while nothing is known."""
+        usual = self.usual
+        if usual is None:
+            return None
+        expected = Size()
+        for age_us in range(self.length_us, window_us + 1, self.length_us):
+            oldest_s, youngest_s = ((a - lag_us) / 1e6 for a in (age_us, age_us - self.length_us))
+            share = usual.share_between(youngest_s, oldest_s)
+            expected = expected.plus(usual.size(share * usual.mean, share))
+        return expected
+
+    def size(self, start_us: int, end_us: int, now_us: int) -> Size | None:
+        """Of a stretch of event time; None while nothing is known."""
+        found = self.strata(start_us, end_us, now_us)
+        return None if found is None else whole(found)

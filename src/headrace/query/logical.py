@@ -7,6 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Literal
 
+from headrace.query.accuracy import Accuracy
 from headrace.query.predicate import Always, Predicate
 from headrace.query.window import SessionWindow, TimeWindow, Window
 
@@ -66,11 +67,28 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One result column: taken as it is (`key`, `aggregate`, `window…`) or computed by Spark."""
+    """One result column: taken as it is (`key`, `aggregate`, `window…`) or computed by Spark.
+
+    An approximate query also tells bounds (`lower` … `met`) of each aggregate and whether a row is
+    `exact`.
+    """
 
     name: str
     type: str
-    kind: Literal["key", "aggregate", "window", "window_start", "window_end", "computed"]
+    kind: Literal[
+        "key",
+        "aggregate",
+        "window",
+        "window_start",
+        "window_end",
+        "computed",
+        "lower",
+        "upper",
+        "sample",
+        "input",
+        "met",
+        "exact",
+    ]
     index: int = 0
     sql: str = ""
 
@@ -113,6 +131,7 @@ class LogicalQuery:
     parameters: tuple[Parameter, ...] = ()
     order_by: tuple[OrderItem, ...] = ()
     limit: int | None = None
+    accuracy: Accuracy | None = None
 
     @property
     def is_selection(self) -> bool:

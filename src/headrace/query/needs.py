@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.query.logical import AggregateCall, Expression, Function, LogicalQuery
 from headrace.query.plan import Op, Partial, derived_name
+from headrace.query.predicate import truths_of
 
 _OPS: dict[Function, Op] = {
     Function.COUNT: "count",
@@ -63,6 +64,32 @@ def hashed(argument: Expression) -> Expression:
 def needs_of(query: LogicalQuery) -> tuple[Need, ...]:
     """What each aggregate needs, in order."""
     return tuple(need_of(call) for call in query.aggregates)
+
+
+def spread_of(call: AggregateCall) -> Partial:
+    """What the bounds of an aggregate need: how many tuples it counts, or their moments."""
+    if call.function is Function.COUNT or call.argument is None:
+        partial = need_of(call).partial
+        assert partial is not None
+        return partial
+    return Partial("moments", column_name(call.argument), call.argument.type)
+
+
+def partials_of(query: LogicalQuery) -> set[Partial]:
+    """Every partial that is kept for a query."""
+    found = {n.partial for n in needs_of(query) if n.partial is not None}
+    return found | ({spread_of(c) for c in query.aggregates} if query.accuracy else set())
+
+
+def is_sampled(query: LogicalQuery, *, rows_in_jvm: bool) -> bool:
+    """Whether a query is made of a sample: tuples need an identity, which they lose in the JVM."""
+    return (
+        query.accuracy is not None
+        and query.accuracy.sample
+        and not rows_in_jvm
+        and not truths_of(query.where)
+        and all(e.column is not None for e in expressions_of(query))
+    )
 
 
 def expressions_of(query: LogicalQuery) -> tuple[Expression, ...]:

@@ -66,6 +66,8 @@ class Group:
     axes: tuple[str, ...]
     windows: tuple[Window, ...]
     sketch: int | None = None
+    sampled: bool = False
+    """Whether it is made of a sample of the tuples."""
     representation: Representation = "cells"
     why: str = ""
 
@@ -100,6 +102,8 @@ class SharedPlan:
     derived: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     cuts: tuple[int, ...] = ()
+    sub_stream_us: int | None = None
+    """How long sub-streams are, where a query is approximate."""
     why: str = ""
 
     @property

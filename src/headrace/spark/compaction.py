@@ -49,6 +49,7 @@ def plan_compaction(
 ) -> list[CompactUnit]:
     """The work that pays now. With `purge`, sections that serve deleted queries are rewritten."""
     active = {int(q.uid): q for q in queries}
+    cut_us = plans[version].sub_stream_us
     kinds: dict[tuple[int, int, tuple[int, ...] | None], list[SectionRef]] = {}
     for ref in sections:
         kinds.setdefault((ref.version, ref.group, ref.uids), []).append(ref)
@@ -63,13 +64,13 @@ def plan_compaction(
         stale = first.uids is None and first.version != version
         has_gone = len(alive) < len(members)
         if (has_gone and purge) or (stale and len(old_versions) >= MANY_VERSIONS):
-            units.append(_unit("convert", refs, alive, active))
+            units.append(_unit("convert", refs, alive, active, cut_us))
         else:
             alike: dict[tuple[object, int], list[SectionRef]] = {}
             for ref in refs:
                 alike.setdefault((ref.family, _tier(ref)), []).append(ref)
             units += [
-                _unit("merge", some, alive, active)
+                _unit("merge", some, alive, active, cut_us)
                 for (_, tier), some in alike.items()
                 if len(some) >= (MANY_LARGE_SECTIONS if tier else MANY_SECTIONS)
             ]
@@ -109,9 +110,12 @@ def _unit(
     refs: Sequence[SectionRef],
     uids: tuple[int, ...],
     active: Mapping[int, ActiveQuery],
+    cut_us: int | None = None,
 ) -> CompactUnit:
     members = [active[u] for u in uids]
     windows = {m.logical.window for m in members}
+    if cut_us is not None and any(m.logical.accuracy is not None for m in members):
+        windows.add(TimeWindow(cut_us, cut_us))
     return CompactUnit(
         kind=kind,
         refs=tuple(refs),

@@ -71,6 +71,10 @@ class Emitter:
         self.fired_sessions = False
         self._compacted: list[dict[str, Any]] = []
         self.late: list[pa.Table] = []
+        self.strengths: dict[int, tuple[float, float]] = {}
+        self.answered: list[tuple[str, int]] = []
+        self.pending: set[tuple[int, Span]] = set()
+        self._met: dict[tuple[int, Span], tuple[int, int]] = {}
         self.rows = 0
         self._tables: dict[tuple[int, Span], list[pa.Table]] = {}
         self._written: dict[tuple[int, Span], Written] = {}
@@ -91,12 +95,25 @@ class Emitter:
                     self.failed.setdefault(message.uid, str(message.value))
                 case "compacted":
                     self._compacted.append(message.value)
+                case "early":
+                    self._take_early(message.value)
                 case "late":
                     self.late.append(message.rows)
                 case "held":
                     first = int(message.value)
                     old = self.held_from_us
                     self.held_from_us = first if old is None else min(old, first)
+
+    def _take_early(self, value: Mapping[str, Any]) -> None:
+        """What a task tells of approximate queries: the weakest of its groups counts."""
+        for name, (weaker, middle) in value["strengths"].items():
+            known = self.strengths.get(int(name), (weaker, middle))
+            self.strengths[int(name)] = min(known[0], weaker), min(known[1], middle)
+        self.answered += [(str(name), int(end)) for name, end in value["files"]]
+        self.pending |= {(uid, (start, end)) for uid, start, end in value["pending"]}
+        for uid, start, end, rows, met in value["met"]:
+            known = self._met.get((uid, (start, end)), (0, 0))
+            self._met[uid, (start, end)] = known[0] + rows, known[1] + met
 
     def begin_firing(self, *, sessions: bool) -> None:
         """What the last firing said about open sessions no longer holds."""
@@ -128,10 +145,16 @@ class Emitter:
             self.rows += written.rows
             query = self._queries.get(uid)
             if query is not None:
-                query.counted(written.rows, written.checksum, self._latency_ms(span[1]))
+                latency_ms = self._latency_ms(span[1])
+                query.counted(span, written.rows, written.checksum, latency_ms)
                 told[uid, span] = written
+        for (uid, span), (rows, met) in self._met.items():
+            query = self._queries.get(uid)
+            if query is not None and uid not in self.failed:
+                query.judged(span, met == rows)
         self._tables.clear()
         self._written.clear()
+        self._met.clear()
         if told and self._listeners:
             self._tell(told)
 

@@ -62,6 +62,11 @@ def explain_plan(
         f"  lane: {plan.lane} ({plan.why})",
         f"  query-sets: {width} bits; derived columns: {len(plan.derived)}",
     ]
+    if plan.sub_stream_us is not None:
+        count = sum(q.logical.accuracy is not None for q in queries)
+        lines.append(
+            f"  approximate: {count} queries, sub-streams of {plan.sub_stream_us / 1e6:g} s"
+        )
     for sql_name, sql in sorted(plan.derived.items())[:10]:
         lines.append(f"    {sql_name} = {sql}")
     for group in plan.groups:
@@ -115,6 +120,8 @@ def explain_query(query: ActiveQuery, plan: SharedPlan) -> str:
         f"  window: {logical.window if logical.window is not None else 'none (selection)'}",
         f"  lane: {plan.lane} ({plan.why})",
     ]
+    if logical.accuracy is not None:
+        lines.append(f"  approximate: {logical.accuracy}")
     for group in plan.groups:
         if any(m.uid == query.uid for m in group.members):
             axes = ", ".join(group.axes) or "no column"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
@@ -13,6 +13,7 @@ from headrace.kernels.shapes import shape_of
 from headrace.query.logical import LogicalQuery
 from headrace.spark.compaction import plan_compaction
 from headrace.spark.culprits import reason_of
+from headrace.spark.early import EarlyDue
 from headrace.spark.emitter import Emitter
 from headrace.spark.finish_job import FinishJob, Staged
 from headrace.spark.fire_task import FireTask
@@ -47,6 +48,10 @@ class FireJob:
     take_back: Callable[[], None]
     """Removes what an attempt to finish staged rows has written, before the next attempt."""
     purge: bool = False
+    early: tuple[EarlyDue, ...] = ()
+    closed_upto_us: dict[int, int] = field(default_factory=dict)
+    answered: tuple[str, ...] = ()
+    sampled: frozenset[int] = frozenset()
 
     @property
     def entry(self) -> PlanEntry:
@@ -67,13 +72,16 @@ class FireJob:
     def task(self, sections: Sequence[SectionRef], prefix: str) -> FireTask | None:
         """The work as Spark tasks, or None if there is none."""
         firing = _NOTHING
-        if self.watermark_us > self.emitted_upto_us:
+        if self.watermark_us > self.emitted_upto_us or self.early:
             firing = plan_firing(
                 self.entry.queries,
                 sections,
                 self.plans.plans,
                 self.emitted_upto_us,
                 self.watermark_us,
+                self.early,
+                self.closed_upto_us,
+                self.sampled,
             )
         kept = still_needed(
             self.entry.queries, sections, self.plans.plans, self.watermark_us, BEGINNING
@@ -105,6 +113,9 @@ class FireJob:
             units=tuple(units),
             sinks=self.sinks,
             setting=self.setting,
+            early=firing.early,
+            closed_upto_us=self.closed_upto_us,
+            answered=self.answered,
         )
 
     def finish(self, emitter: Emitter) -> None:

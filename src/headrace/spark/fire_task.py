@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from headrace.kernels.answers import Failure, Result, Setting, answer
@@ -14,6 +14,8 @@ from headrace.kernels.shapes import with_parameters
 from headrace.query.window import Span
 from headrace.spark.compact_task import run_compaction
 from headrace.spark.compaction import CompactUnit
+from headrace.spark.early import EarlyDue
+from headrace.spark.early_task import EarlyTask
 from headrace.spark.messages import Message, SectionRef, ipc_bytes
 from headrace.spark.section_cache import CACHE
 from headrace.spark.store import Store
@@ -40,6 +42,11 @@ class FireTask:
     units: tuple[CompactUnit, ...]
     sinks: dict[int, TaskSink]
     setting: Setting
+    early: tuple[EarlyDue, ...] = ()
+    closed_upto_us: dict[int, int] = field(default_factory=dict)
+    """By approximate query: windows that end up to here were answered early."""
+    answered: tuple[str, ...] = ()
+    """Files with the groups that were."""
 
     @property
     def count(self) -> int:
@@ -89,10 +96,17 @@ class FireTask:
             if uid in asked
         ]
         staged = 0
+        approximate = EarlyTask(self.closed_upto_us, self.answered, self.buckets, self.setting)
         for found in chain(
-            answer(blocks, due, self.setting),
+            (approximate.exact(f) for f in answer(blocks, due, self.setting)),
             answer_sessions(arrivals, asks, self.emitted_upto_us, self.watermark_us, self.setting),
+            *(
+                approximate.early(e, asked, blocks, f"{self._name(number)}-{n:04d}")
+                for n, e in enumerate(self.early)
+            ),
         ):
+            if found is None:
+                continue
             if isinstance(found, Failure):
                 yield Message.of("failed", found.uid, found.reason)
                 continue
@@ -104,6 +118,9 @@ class FireTask:
                 staged += 1
             else:
                 yield from delivery.results(found)
+        message = approximate.message()
+        if message is not None:
+            yield message
         CACHE.trim(self.buckets, self.txn)
 
     def _read_together(self) -> Iterator[tuple[SectionRef, list[SectionRef]]]:
@@ -115,9 +132,13 @@ class FireTask:
         for refs in alike.values():
             yield refs[0], refs
 
+    def _name(self, task: int) -> str:
+        """How the files begin that a task writes, in every attempt."""
+        return f"{self.txn:010d}-{self.prefix}{task:04d}"
+
     def _stage(self, result: Result, task: int, count: int) -> Message:
         """Keep rows for Spark to finish: HAVING, ORDER BY, LIMIT, computed columns."""
-        name = f"{self.txn:010d}-{self.prefix}{task:04d}-{count:04d}.arrow"
+        name = f"{self._name(task)}-{count:04d}.arrow"
         queries = self.plans[self.version].get().queries
         table = with_parameters(result.table, queries, self.setting.time_zone)
         self.staging.write(name, ipc_bytes(table))

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.kernels.columns import Ints
 from headrace.query.plan import SharedPlan
 from headrace.query.window import SessionWindow, Span, TimeWindow
 from headrace.registry.changelog import ActiveQuery
+from headrace.spark.early import EarlyDue, is_finished
 from headrace.spark.messages import SectionRef
 from headrace.types import BEGINNING
 
@@ -21,11 +23,18 @@ class Firing:
     due: tuple[tuple[Span, tuple[int, ...]], ...]
     session_lives: dict[int, Span]
     refs: tuple[SectionRef, ...]
+    early: tuple[EarlyDue, ...] = ()
 
     @property
     def is_needed(self) -> bool:
         """Whether anything can come out of it."""
-        return bool(self.refs) and (bool(self.due) or bool(self.session_lives))
+        return bool(self.refs) and bool(self.due or self.session_lives or self.early)
+
+
+def starts_of(sections: Iterable[SectionRef]) -> Ints:
+    """Where the slices of some sections start, in order."""
+    starts = {s for ref in sections if not ref.session for s in ref.slices}
+    return np.array(sorted(starts), dtype=np.int64)
 
 
 def plan_firing(
@@ -34,33 +43,47 @@ def plan_firing(
     plans: Mapping[int, SharedPlan],
     emitted_upto_us: int,
     watermark_us: int,
+    early: Sequence[EarlyDue] = (),
+    closed_upto_us: Mapping[int, int] | None = None,
+    sampled: frozenset[int] = frozenset(),
 ) -> Firing:
-    """Windows with an end in (emitted_upto, watermark], and where their slices are."""
-    starts = sorted({s for ref in sections if not ref.session for s in ref.slices})
-    slices = np.array(starts, dtype=np.int64)
+    """Windows with an end in (emitted_upto, watermark], and where their slices are; and those of
+    windows that are answered early, or of a sample."""
+    slices = starts_of(sections)
+    closed = closed_upto_us or {}
     alike: dict[tuple[TimeWindow, Span, bool], list[int]] = {}
     lives: dict[int, Span] = {}
     gaps: list[int] = []
-    for query in queries:
-        window = query.logical.window
-        if isinstance(window, TimeWindow):
-            alike.setdefault((window, query.life, query.partial_first), []).append(int(query.uid))
-        elif isinstance(window, SessionWindow):
-            lives[int(query.uid)] = query.life
-            gaps.append(window.gap_us)
     due: dict[Span, list[int]] = {}
+    for query in queries:
+        window, uid = query.logical.window, int(query.uid)
+        if uid in sampled:
+            continue
+        if isinstance(window, TimeWindow) and uid in closed and is_finished(query.logical):
+            after = max(emitted_upto_us, closed[uid])
+            for span in window.due(slices, after, watermark_us, query.life):
+                due.setdefault(span, []).append(uid)
+        elif isinstance(window, TimeWindow):
+            alike.setdefault((window, query.life, query.partial_first), []).append(uid)
+        elif isinstance(window, SessionWindow):
+            lives[uid] = query.life
+            gaps.append(window.gap_us)
     for (window, life, partial_first), uids in alike.items():
         for span in window.due(
             slices, emitted_upto_us, watermark_us, life, partial_first=partial_first
         ):
             due.setdefault(span, []).extend(uids)
-    time_refs = _time_refs(sections, plans, due)
+    asked: dict[Span, list[int]] = {span: list(uids) for span, uids in due.items()}
+    for one in early:
+        asked.setdefault(one.span, []).extend(one.uids)
+    time_refs = _time_refs(sections, plans, asked)
     session_refs = [r for r in sections if r.session]
     may_close = gaps and any(r.slices[0] + min(gaps) <= watermark_us for r in session_refs)
     return Firing(
         due=tuple((span, tuple(uids)) for span, uids in sorted(due.items())),
         session_lives=lives if may_close else {},
         refs=(*time_refs, *(session_refs if may_close else ())),
+        early=tuple(early),
     )
 
 

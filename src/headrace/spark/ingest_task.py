@@ -13,8 +13,10 @@ from pyspark import TaskContext
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints, flat
-from headrace.kernels.delays import DelaySample
+from headrace.kernels.delays import DelaySample, SubStreamCounts
 from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.sampling import Schedule, luck, sampled
+from headrace.progress.substreams import EDGES_S
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import Group, SharedPlan
@@ -45,6 +47,10 @@ class BatchFrame:
     max_ahead_us: int | None
     sinks: dict[int, TaskSink]
     time_zone: str
+    sampling: Schedule = ()
+    """Rates of the sample by event time."""
+    since_us: int = 0
+    """When the last batch began, where tuples of approximate queries are counted."""
     keep_late: bool = False
     counts_tuples: bool = True
     """False when another part of the same job counts the same tuples."""
@@ -127,33 +133,54 @@ class Reducer:
         self.late: dict[str, int] = {}
         self.delays: DelaySample | None = None
         """Set where it is known when tuples came."""
+        length_us = compiled.plan.sub_stream_us
+        self.sub_streams = (
+            SubStreamCounts(length_us, EDGES_S, frame.since_us / 1e6, frame.now_us / 1e6)
+            if length_us is not None and frame.counts_tuples
+            else None
+        )
         self.tuples = self.without_time = self.from_future = self.keys = 0
 
     def reduce(
-        self, table: pa.Table, times: pa.ChunkedArray, partitions: Ints | str
+        self,
+        table: pa.Table,
+        times: pa.ChunkedArray,
+        partitions: Ints | str,
+        place: tuple[int, int] | None = None,
     ) -> Iterator[Message]:
-        """One chunk; rows of selections are delivered as they come."""
+        """One chunk; rows of selections are delivered as they come. `place` is the partition and
+        offset of its first tuple, where tuples have such an identity."""
+        first, hashes = self.tuples if place is None else place[1], None
+        if place is not None and self.frame.sampling:
+            hashes = luck(*place, table.num_rows)
         self.tuples += table.num_rows
         array = flat(times)
         if array.null_count:
             self.without_time += array.null_count
             known = array.is_valid()
             table, array = table.filter(known), array.filter(known)
+            if hashes is not None:
+                hashes = hashes[known.to_numpy(zero_copy_only=False)]
             if not isinstance(partitions, str):
                 partitions = partitions[known.to_numpy(zero_copy_only=False)]
         stamps: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        delays = None
         if self.delays is not None and not self.without_time:
-            self.delays.add(stamps)
+            delays = self.delays.add(stamps)
         ok, ahead = accepted(stamps, self.frame)
         if ahead:
             self.from_future += ahead
             table, stamps = table.filter(pa.array(ok)), stamps[ok]
+            hashes = None if hashes is None else hashes[ok]
             if not isinstance(partitions, str):
                 partitions = partitions[ok]
         if not len(stamps):
             return
+        kept = None if hashes is None else sampled(stamps, hashes, self.frame.sampling)
+        if self.sub_streams is not None:
+            self.sub_streams.add(stamps, first, None if ahead else delays, kept)
         self._note_progress(stamps, partitions)
-        made = ingest(self.compiled, table, stamps, self.frame.watermark_us)
+        made = ingest(self.compiled, table, stamps, self.frame.watermark_us, kept)
         for number, cells in made.cells.items():
             group = self.compiled.groups[number].group
             self.writer.add(self.compiled.plan, group, cells)
@@ -199,6 +226,7 @@ class Reducer:
                 "late": self.late,
                 "delays": None if self.delays is None else self.delays.moments,
                 "keys": self.keys,
+                "sub_streams": None if self.sub_streams is None else self.sub_streams.found,
             },
         )
 
@@ -251,7 +279,8 @@ class ReduceRanges:
         reducer.delays = DelaySample(mine.start, came.offsets, came.times_s)
         for chunk in chunks(self.source.read(mine.partition, mine.start, mine.end, columns)):
             times = stamps_of(chunk.column(self.event_time))
-            yield from reducer.reduce(chunk, times, str(mine.partition))
+            place = mine.partition, mine.start + reducer.tuples
+            yield from reducer.reduce(chunk, times, str(mine.partition), place)
         yield reducer.info()
 
 

@@ -70,6 +70,10 @@ class Intake(Protocol):
         """How many tuples wait, and when the first of them came, as far as the source tells."""
         ...
 
+    def empty_for_s(self) -> float | None:
+        """How long ago the source was last found to have nothing more, if that is known."""
+        ...
+
     def done(self, offsets: Offsets | None) -> None:
         """Nothing before these offsets will be read again."""
         ...
@@ -134,6 +138,9 @@ class FromSpark:
             for source in last.sources
         )
         return float(last.numInputRows) + behind, None
+
+    def empty_for_s(self) -> float | None:
+        return None
 
     def done(self, offsets: Offsets | None) -> None:
         pass
@@ -220,6 +227,10 @@ class FromSource:
                 return float(waiting), None
             self._oldest = oldest = (start, came_s)
         return float(waiting), oldest[1]
+
+    def empty_for_s(self) -> float | None:
+        silent_at = self._silent_at
+        return None if silent_at == -math.inf else time.monotonic() - silent_at
 
     def done(self, offsets: Offsets | None) -> None:
         assert offsets is not None

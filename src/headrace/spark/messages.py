@@ -22,7 +22,16 @@ ARROW_SCHEMA = pa.schema(
 )
 
 Kind = Literal[
-    "info", "rows", "written", "staged", "late", "failed", "held", "compacted", "unreadable"
+    "info",
+    "rows",
+    "written",
+    "staged",
+    "late",
+    "failed",
+    "held",
+    "compacted",
+    "unreadable",
+    "early",
 ]
 
 

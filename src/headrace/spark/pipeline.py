@@ -22,17 +22,19 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headrace.errors import ExecutionError
 from headrace.kernels.answers import Setting
 from headrace.optimizer import Statistics
+from headrace.optimizer.cut_sub_streams import cut_sub_streams
 from headrace.progress.watermark import Progress
-from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
 from headrace.registry.changelog import Registry
 from headrace.scheduling.order import Turn
 from headrace.spark.candidate import Candidate
 from headrace.spark.culprits import reason_of
+from headrace.spark.early import EarlyDue, EarlyWindows
+from headrace.spark.early_clock import EarlyClock
 from headrace.spark.emitter import Listener
 from headrace.spark.explain import explain_plan, explain_query
 from headrace.spark.file_scan import Batch
-from headrace.spark.firing import members_of, still_needed
+from headrace.spark.firing import members_of, starts_of, still_needed
 from headrace.spark.gate import Gate
 from headrace.spark.intake import intake_of
 from headrace.spark.journal import Begin, Journal
@@ -107,6 +109,8 @@ class Pipeline:
         self.candidate = Candidate(
             name, gate, self._intake, clock, stream.lateness_us, lambda: self._state
         )
+        self._early = EarlyWindows(stream.closing, rows_in_jvm=stream.rows_in_jvm)
+        self._early_clock = EarlyClock(clock, self._early.next_end_us, self._close_early)
         self._replaying: Begin | None = None
         self._purge = False
         self._oldest_change = 0
@@ -144,7 +148,7 @@ class Pipeline:
                 self._plans.build(Version(version), active, statistics)
         if self._registry.version not in self._plans.plans:
             self._plans.build(self._registry.version, [], self._statistics)
-        self.candidate.serves(self._registry.active.values())
+        self._serve()
         self._journal.drop_orphans(self._state.files)
         if self._replaying is not None:
             take_back(self._queries.values(), self._replaying.txn)
@@ -238,6 +242,7 @@ class Pipeline:
             self.closed = True
             streaming, self._streaming = self._streaming, None
         self._intake.close(for_good=for_good)
+        self._early_clock.close()
         self.candidate.dismiss()
         if streaming is not None:
             streaming.stop()
@@ -284,7 +289,7 @@ class Pipeline:
                 created.append(query)
             elif query in created:
                 created.remove(query)
-                query.ended(self._boundary(query.logical))
+                query.ended(self._boundary(query))
             elif query.uid in self._registry.active:
                 deleted.append(query)
         if created or deleted:
@@ -295,10 +300,7 @@ class Pipeline:
         highest = max(self._state.progress.highest_us, self.start_after_us)
         since = BEGINNING if highest <= BEGINNING else (highest // 1000 + 1) * 1000
         version = Version(self._registry.version + 1)
-        ends = {
-            q: max(self._boundary(q.logical), self._registry.active[q.uid].since_us)
-            for q in deleted
-        }
+        ends = {q: max(self._boundary(q), self._registry.active[q.uid].since_us) for q in deleted}
         self._journal.change(
             int(version),
             change_record(version, self._statistics, created, since, deleted, ends),
@@ -309,7 +311,7 @@ class Pipeline:
             version,
         )
         self._registry.compact()
-        self.candidate.serves(self._registry.active.values())
+        self._serve()
         self._plans.propose(version, list(self._registry.active.values()), self._statistics)
         for query, error in deleted.items():
             query.ended(ends[query], error)
@@ -318,12 +320,21 @@ class Pipeline:
         for query in created:
             query.activated(since)
 
-    def _boundary(self, logical: LogicalQuery) -> int:
+    def _serve(self) -> None:
+        """Whoever looks at the active queries has to look again."""
+        active = self._registry.active.values()
+        self.candidate.serves(active)
+        sub_stream_us = cut_sub_streams(q.logical for q in active)
+        self._early.serves(active, sub_stream_us, self._state.progress.highest_us)
+        self._early_clock.look()
+
+    def _boundary(self, query: Query) -> int:
         """Where a query ends that is stopped now: nothing after it was emitted, nothing is owed."""
-        if logical.is_selection:
+        if query.logical.is_selection:
             highest = self._state.progress.highest_us
             return BEGINNING if highest <= BEGINNING else highest + 1
-        return self._state.emitted_upto_us
+        early = self._state.closed_upto_us.get(int(query.uid), BEGINNING)
+        return max(self._state.emitted_upto_us, early)
 
     def _drop_unneeded(self) -> None:
         """Free the state of queries that are gone; the files go once it is written down."""
@@ -360,6 +371,7 @@ class Pipeline:
                 self._state.offsets, self._is_wanted
             ):
                 return
+            self._early_clock.hold(self.last_batch_ms / 1000.0)
             with self.candidate.turn(self._is_wanted) as turn, self._lock:
                 if turn is not None and not self.closed:
                     self._batch(given, batch_id, turn)
@@ -418,12 +430,46 @@ class Pipeline:
             try:
                 if not self._may_tick():
                     return
-                now = self._clock.now()
-                begin = Begin(self._state.txn + 1, "tick", -1, int(self._registry.version), now)
-                self._journal.begin(begin)
-                self._transact(begin, None)
+                self._tick(self._clock.now())
             finally:
                 self._lock.release()
+
+    def _close_early(self) -> None:
+        """A window has ended: answer it from what was read, if that is enough."""
+        try:
+            self._answer_early()
+        except Exception as error:
+            if not self.closed:
+                log.error("stream %r: early answers failed", self.name, exc_info=True)
+                self._fail_all(error)
+
+    def _answer_early(self) -> None:
+        if self._replaying is not None or self._streaming is None:
+            return
+        with self.candidate.room(wait=True) as there, self._lock:
+            if not there or self.closed:
+                return
+            now, state = self._clock.now(), self._state
+            empty_for_s = self._intake.empty_for_s()
+            if empty_for_s is not None:
+                self._early.silent(now - empty_for_s)
+            upto = max(state.emitted_upto_us, state.progress.watermark_us)
+            due = self._early.due(
+                starts_of(state.sections),
+                upto,
+                state.progress.highest_us,
+                state.closed_upto_us,
+                now,
+                state.sampling,
+            )
+            if due:
+                self._tick(now, due)
+
+    def _tick(self, now_s: float, early: tuple[EarlyDue, ...] = ()) -> None:
+        """A transaction without a batch."""
+        begin = Begin(self._state.txn + 1, "tick", -1, int(self._registry.version), now_s)
+        self._journal.begin(begin)
+        self._transact(begin, None, early=early)
 
     def _may_tick(self) -> bool:
         """Whether anything is due that no batch will fire soon."""
@@ -434,7 +480,14 @@ class Pipeline:
             return False
         return self.candidate.hurried or time.monotonic() - self._ended_at >= _SOON_S
 
-    def _transact(self, begin: Begin, batch: Batch | None, *, defer: bool = False) -> None:
+    def _transact(
+        self,
+        begin: Begin,
+        batch: Batch | None,
+        *,
+        defer: bool = False,
+        early: tuple[EarlyDue, ...] = (),
+    ) -> None:
         transaction = Transaction(
             spark=self._spark,
             stream=self.stream,
@@ -448,13 +501,15 @@ class Pipeline:
             give_up_files=self._intake.give_up_files,
             exclude=self._exclude,
             listeners=self._listeners,
+            early=self._early,
         )
-        outcome = transaction.run(begin, batch, defer=defer)
+        outcome = transaction.run(begin, batch, defer=defer, early=early)
         if self._replaying is None:
             self.candidate.learn(begin, outcome)
         active = self._registry.active
         late = {u: n for u, n in outcome.state.late.items() if QueryUid(u) in active}
-        self._state = replace(outcome.state, late=late)
+        closed = {u: t for u, t in outcome.state.closed_upto_us.items() if QueryUid(u) in active}
+        self._state = replace(outcome.state, late=late, closed_upto_us=closed)
         self._journal.commit(begin.txn, self._state.record())
         for name in outcome.used_files - self._state.files:
             self._journal.buckets.delete(name)

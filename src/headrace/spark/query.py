@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from headrace.spark.pipeline import Pipeline
 
 
+_KEPT_WINDOWS = 1000
+"""So many windows of an approximate query are known to have come: exact rows may follow."""
+
+
 @dataclass(frozen=True)
 class QueryMetrics(Counters):
     """Counters of one query; readable as attributes and as a mapping."""
@@ -34,6 +38,8 @@ class QueryMetrics(Counters):
     deployment_latency_ms: float | None
     event_time_latency_ms: float | None
     checksum: float
+    guaranteed_share: float | None
+    """Of the windows of an approximate query: those of which all rows that came are as it asked."""
 
 
 class Query:
@@ -68,6 +74,8 @@ class Query:
         self._tables: list[tuple[int, Span, pa.Table]] = []
         self._rows = self._windows = self._late = 0
         self._checksum = 0.0
+        self._judged: dict[Span, bool] = {}
+        self._windows_judged = self._windows_met = 0
 
     # -- state --------------------------------------------------------------------------------
 
@@ -171,6 +179,9 @@ class Query:
                 deployment_latency_ms=self._deployment_ms,
                 event_time_latency_ms=self._latency_ms,
                 checksum=self._checksum,
+                guaranteed_share=(
+                    self._windows_met / self._windows_judged if self._windows_judged else None
+                ),
             )
 
     def explain(self) -> str:
@@ -221,16 +232,30 @@ class Query:
                 self._tables = [t for t in self._tables if t[:2] != (txn, span)]
                 self._tables.append((txn, span, table))
             self._rows += table.num_rows
-            self._windows += 1
-            self._latency_ms = latency_ms if latency_ms is not None else self._latency_ms
+            self._count_window(span, latency_ms)
             self._changed.notify_all()
 
-    def counted(self, rows: int, checksum: float = 0.0, latency_ms: float | None = None) -> None:
+    def counted(self, span: Span, rows: int, checksum: float, latency_ms: float | None) -> None:
         """Rows were delivered by the executors."""
         with self._changed:
             self._rows += rows
-            self._windows += 1
             self._checksum += checksum
+            self._count_window(span, latency_ms)
+
+    def judged(self, span: Span, met: bool) -> None:
+        """Rows of an approximate window came, as it asked or not. More may come of it later."""
+        with self._changed:
+            if span not in self._judged:
+                self._windows_judged += 1
+                self._windows_met += met
+                self._judged[span] = met
+                while len(self._judged) > _KEPT_WINDOWS:
+                    del self._judged[next(iter(self._judged))]
+
+    def _count_window(self, span: Span, latency_ms: float | None) -> None:
+        """A window of an approximate query that was judged already has come before."""
+        if span not in self._judged:
+            self._windows += 1
             self._latency_ms = latency_ms if latency_ms is not None else self._latency_ms
 
     def missed(self, tuples: int) -> None:

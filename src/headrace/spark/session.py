@@ -129,6 +129,7 @@ class Session:
         late_sink: str | SinkFunction | None = None,
         late_options: Mapping[str, Any] | None = None,
         upstream: Upstream | None = None,
+        progress: str = "aion",
     ) -> None:
         """Declare a stream: any streaming DataFrame, or an Arrow source.
 
@@ -160,6 +161,7 @@ class Session:
                 partition=partition,
                 late_sink=None if late_sink is None else Sink.of(late_sink, late_options),
                 upstream=upstream,
+                progress=progress,
             )
             if upstream is not None:
                 self._neighbours.subscribe(upstream)
@@ -194,6 +196,12 @@ class Session:
             target.check(logical.outputs, label)
             if partial_first and logical.window is None:
                 raise QueryError("a selection has no first window", query=label)
+            if partial_first and logical.accuracy is not None:
+                raise QueryError(
+                    "a first window in part cannot be approximated",
+                    query=label,
+                    choices=("leave out partial_first", "or the hint APPROX"),
+                )
             known = self._queries.get(label)
             if known is not None and known.status in ("pending", "active"):
                 return self._rebound(known, logical, target)

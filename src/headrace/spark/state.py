@@ -26,6 +26,12 @@ class PipelineState:
     offsets: tuple[int, ...] | None = None
     """Of an Arrow source: everything before is in the state."""
     late: Mapping[int, int] = field(default_factory=dict)
+    closed_upto_us: Mapping[int, int] = field(default_factory=dict)
+    """By approximate query: windows that end up to here were answered early."""
+    answered: tuple[tuple[str, int], ...] = ()
+    """Files with groups that were, and the end of their window."""
+    sampling: tuple[tuple[int, float], ...] = ()
+    """Event times, each with the sampling rate from there on."""
 
     @property
     def state_bytes(self) -> int:
@@ -34,8 +40,8 @@ class PipelineState:
 
     @property
     def files(self) -> set[str]:
-        """The bucket files that live sections are in."""
-        return {s.file for s in self.sections}
+        """The bucket files that live sections and early answers are in."""
+        return {s.file for s in self.sections} | {name for name, _ in self.answered}
 
     def record(self) -> dict[str, Any]:
         """As a JSON record."""
@@ -48,6 +54,9 @@ class PipelineState:
             "from_future": self.from_future,
             "offsets": self.offsets,
             "late": {str(k): v for k, v in self.late.items()},
+            "closed_upto_us": {str(k): v for k, v in self.closed_upto_us.items()},
+            "answered": self.answered,
+            "sampling": self.sampling,
             "progress": {
                 "watermark_us": self.progress.watermark_us,
                 "highest_us": self.progress.highest_us,
@@ -78,4 +87,7 @@ class PipelineState:
             from_future=value["from_future"],
             offsets=None if value.get("offsets") is None else tuple(value["offsets"]),
             late={int(k): v for k, v in value["late"].items()},
+            closed_upto_us={int(k): v for k, v in value.get("closed_upto_us", {}).items()},
+            answered=tuple((name, end) for name, end in value.get("answered", ())),
+            sampling=tuple((start, rate) for start, rate in value.get("sampling", ())),
         )

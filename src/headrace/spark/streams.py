@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -11,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from headrace.errors import QueryError, near
+from headrace.query.accuracy import CLOSINGS, Closing
 from headrace.query.schema import StreamSchema, quoted
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import columns_of
@@ -36,6 +38,8 @@ class Stream:
     partition: str | None
     late_sink: Sink | None = None
     upstream: Upstream | None = None
+    closing: Closing = "aion"
+    """How windows of approximate queries are closed that do not say it themselves."""
 
     @classmethod
     def declare(
@@ -50,6 +54,7 @@ class Stream:
         partition: str | None,
         late_sink: Sink | None = None,
         upstream: Upstream | None = None,
+        progress: str = "aion",
     ) -> Stream:
         """Check a declaration; raises QueryError with the valid choices."""
         if isinstance(source, DataFrame):
@@ -84,6 +89,11 @@ class Stream:
                 f"stream {name!r} has no column {partition!r} that names its partitions",
                 choices=near(partition, names),
             )
+        if progress not in CLOSINGS:
+            raise QueryError(
+                f"stream {name!r}: there is no progress {progress!r}",
+                choices=near(progress, CLOSINGS),
+            )
         late = duration_us(lateness)
         if late < 0:
             raise QueryError(f"stream {name!r}: lateness may not be negative")
@@ -97,6 +107,7 @@ class Stream:
             partition=partition,
             late_sink=late_sink,
             upstream=upstream,
+            closing=cast(Closing, progress),
         )
 
     @property

@@ -167,6 +167,10 @@ def project(table: pa.Table, query: LogicalQuery, time_zone: str) -> pa.Table:
             array = table.column(f"k{output.index}")
         elif output.kind == "aggregate":
             array = table.column(f"a{output.index}")
+        elif output.kind in ("lower", "upper", "sample", "input", "met"):
+            array = table.column(f"a{output.index}_{output.kind}")
+        elif output.kind == "exact":
+            array = table.column("_exact")
         elif output.kind == "window":
             array = window_struct(table, kind)
         else:

@@ -21,11 +21,12 @@ from headrace.kernels.answers import Setting
 from headrace.optimizer import Statistics
 from headrace.progress.epochs import NO_DELAYS, Moments
 from headrace.spark.culprits import find_culprits
+from headrace.spark.early import EarlyDue, EarlyWindows
 from headrace.spark.emitter import Emitter, Listener
 from headrace.spark.file_scan import Batch
 from headrace.spark.fire_job import FireJob, replaced
 from headrace.spark.fire_task import FireTask
-from headrace.spark.firing import still_needed
+from headrace.spark.firing import starts_of, still_needed
 from headrace.spark.ingest_job import Ingest
 from headrace.spark.ingest_task import BatchFrame
 from headrace.spark.journal import Begin, Journal
@@ -96,10 +97,19 @@ class Transaction:
     exclude: Callable[[Mapping[int, str]], int]
     """Takes queries that raise out of the plan and returns the version without them."""
     listeners: Sequence[Listener]
+    early: EarlyWindows
     _sinks: dict[int, dict[int, TaskSink]] = field(default_factory=dict)
 
-    def run(self, begin: Begin, batch: Batch | None, *, defer: bool) -> Outcome:
-        """With `defer`, what this batch makes due is left for the next one."""
+    def run(
+        self,
+        begin: Begin,
+        batch: Batch | None,
+        *,
+        defer: bool,
+        early: tuple[EarlyDue, ...] = (),
+    ) -> Outcome:
+        """With `defer`, what this batch makes due is left for the next one. Without a batch, these
+        windows of approximate queries are answered `early`; a batch finds out itself."""
         state, sections, fresh = self.state, list(self.state.sections), list[SectionRef]()
         used = {s.file for s in sections}
         emitter = Emitter(self.spark, self.queries, begin.txn, self.clock, self.listeners)
@@ -121,9 +131,21 @@ class Transaction:
         highest = _highest(infos)
         progress = state.progress.heard(highest, begin.now_s) if highest else state.progress
         progress = progress.at(begin.now_s)
+        if batch is not None:
+            self.early.heard(infos, begin.now_s, progress.watermark_us)
+        if batch is not None and not defer:
+            early = self.early.due(
+                starts_of([*sections, *fresh]),
+                max(upto, progress.watermark_us),
+                progress.highest_us,
+                state.closed_upto_us,
+                begin.now_s,
+                state.sampling,
+            )
         if not defer:
-            job = self._fire_job(begin, upto, progress.watermark_us)
+            job = self._fire_job(begin, upto, progress.watermark_us, early)
             job.run([*sections, *fresh], emitter)
+            self.early.answered(emitter.strengths, emitter.pending)
             sections = replaced([*sections, *fresh], emitter.take_compacted())
             used |= {s.file for s in sections}
             upto, fresh = max(upto, progress.watermark_us), []
@@ -133,6 +155,11 @@ class Transaction:
         # Only a firing of sessions tells which are still open; without one all pieces stay.
         held_from = emitter.held_from_us if emitter.fired_sessions else BEGINNING
         kept = still_needed(active, sections, self.plans.plans, upto, held_from)
+        closed = dict(state.closed_upto_us)
+        for one in early:
+            closed |= {uid: max(one.span[1], closed.get(uid, BEGINNING)) for uid in one.uids}
+        answered = [(name, end) for name, end in state.answered if end > upto]
+        used |= {name for name, _ in (*state.answered, *emitter.answered)}
         then = replace(
             state,
             progress=progress,
@@ -145,6 +172,11 @@ class Transaction:
             from_future=state.from_future + sum(i["from_future"] for i in infos),
             offsets=None if state.offsets is None else after(state.offsets, begin.ranges),
             late=late,
+            closed_upto_us=closed,
+            sampling=self.early.schedule(
+                state.sampling, progress.highest_us, progress.watermark_us
+            ),
+            answered=(*answered, *emitter.answered),
         )
         fired = then.emitted_upto_us > state.emitted_upto_us
         return Outcome(
@@ -174,6 +206,8 @@ class Transaction:
                 sinks=self._task_sinks(begin),
                 time_zone=self.setting.time_zone,
                 keep_late=self.stream.late_sink is not None,
+                sampling=self.state.sampling,
+                since_us=self.early.since_us(begin.now_s),
             )
             job = Ingest(self.stream, entry.plan, entry.handle, frame, where)
             owed = self._owed(begin, upto)
@@ -202,7 +236,13 @@ class Transaction:
             self.state.sections, "r"
         )
 
-    def _fire_job(self, begin: Begin, emitted_upto_us: int, watermark_us: int) -> FireJob:
+    def _fire_job(
+        self,
+        begin: Begin,
+        emitted_upto_us: int,
+        watermark_us: int,
+        early: tuple[EarlyDue, ...] = (),
+    ) -> FireJob:
         column = self.stream.schema.find(self.stream.schema.event_time)
         return FireJob(
             spark=self.spark,
@@ -216,6 +256,10 @@ class Transaction:
             ntz=column is not None and column.type == "timestamp_ntz",
             take_back=lambda: take_back(self.queries.values(), begin.txn, "s"),
             purge=self.purge,
+            early=early,
+            closed_upto_us=dict(self.state.closed_upto_us),
+            sampled=self.early.sampled,
+            answered=tuple(name for name, _ in self.state.answered),
         )
 
     def _task_sinks(self, begin: Begin) -> dict[int, TaskSink]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlglot import TokenType
+from sqlglot import Token, TokenType
 
 from headrace.errors import QueryError, UnsupportedQuery
 from headrace.sql.functions import NON_DETERMINISTIC
@@ -55,6 +55,7 @@ class Clauses:
     having: Piece | None
     order: tuple[Piece, ...]
     limit: int | None
+    hint: Token | None = None
 
 
 def split_clauses(text: str) -> Clauses:
@@ -65,6 +66,9 @@ def split_clauses(text: str) -> Clauses:
     if whole.tokens[0].token_type != TokenType.SELECT:
         name = _REFUSED.get(whole.tokens[0].text.lower(), whole.tokens[0].text.upper())
         raise whole.error(f"{name} cannot begin a query", _SHAPE, kind=UnsupportedQuery)
+    hint: Token | None = None
+    if len(whole.tokens) > 1 and whole.tokens[1].token_type == TokenType.HINT:
+        hint, whole = whole.tokens[1], Piece(text, (whole.tokens[0], *whole.tokens[2:]))
     _refuse_nested(whole)
     _refuse_anywhere(whole)
     found = _find_clauses(whole)
@@ -80,6 +84,7 @@ def split_clauses(text: str) -> Clauses:
         having=_nonempty(found.get("having"), "HAVING"),
         order=tuple(_items(found["order"], "ORDER BY")) if "order" in found else (),
         limit=_limit(found.get("limit")),
+        hint=hint,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import Token, TokenType, exp
 
@@ -23,6 +23,7 @@ from headrace.query.schema import Column, StreamSchema, decimal_of, quoted
 from headrace.query.window import SessionWindow, Window
 from headrace.sql.aggregates import FoundAggregate, find_aggregates
 from headrace.sql.analyzer import Analyzer
+from headrace.sql.approx import check_bounded, read_accuracy, with_bounds
 from headrace.sql.clauses import Clauses, split_clauses
 from headrace.sql.parameters import neutral, parametrised
 from headrace.sql.predicates import may_raise, parsed, read_predicate
@@ -83,12 +84,24 @@ class _Reader:
         self.where_sql: str | None = None
 
     def read(self) -> LogicalQuery:
+        hint = self.clauses.hint
+        accuracy = None if hint is None else read_accuracy(self.text, hint)
         self._read_group()
         self._check_names()
         self._read_where()
-        if self.window is None:
-            return self._selection()
-        return self._aggregation()
+        query = self._selection() if self.window is None else self._aggregation()
+        if hint is None:
+            return query
+        finished = self.clauses.having or next(iter(self.clauses.order), None)
+        if finished is not None or query.limit is not None:
+            raise (finished or self.clauses.select[0]).error(
+                "HAVING, ORDER BY and LIMIT choose by values that are not known yet under APPROX",
+                "leave them out, or the hint",
+                kind=UnsupportedQuery,
+            )
+        at = Piece(self.text, (hint,))
+        check_bounded(at, query.window, query.aggregates, query.outputs)
+        return replace(query, outputs=with_bounds(query.outputs), accuracy=accuracy)
 
     # -- reading the clauses ------------------------------------------------------------------
 

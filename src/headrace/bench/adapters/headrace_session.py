@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ _DEFAULTS: dict[str, str | float | int] = {
     "rows_per_batch": 12_000_000,
     "policy": "default",
     "concurrency": 0,
+    "rows": "digest",
 }
 _AWAIT_S = 60.0
 
@@ -146,6 +148,10 @@ class Adapter:
         self._spark.stop()
 
     def _ask(self, name: str, text: str) -> None:
-        self._queries[name] = self._session.sql(
-            text, name=name, sink="digest", options={"event_time": "event_time"}
-        )
+        if self._options["rows"] == "digest":
+            sink, options = "digest", {"event_time": "event_time"}
+            self._queries[name] = self._session.sql(text, name=name, sink=sink, options=options)
+        else:
+            self._queries[name] = self._session.sql(
+                text, name=name, sink=partial(self._driver.put_rows, name)
+            )

@@ -2,8 +2,9 @@
 
 The driver is the server. Actions have JSON bodies: ``describe``, ``ready``, ``say``, ``open``,
 ``latest``, ``held``, ``commit``, ``close``, ``next``, ``acknowledge``. Tuples are pulled with a
-ticket (stream, partition, offsets, columns, consumer); results are put to ``outputs``. Any language
-with a Flight client can take part.
+ticket (stream, partition, offsets, columns, consumer); results are put to ``outputs``, and where
+the driver wants to see them, their rows to ``rows``. Any language with a Flight client can take
+part.
 """
 
 from __future__ import annotations
@@ -28,6 +29,21 @@ OUTPUTS = pa.schema(
     ]
 )
 """A result as the driver wants it told: `event_time` is the largest of those that contributed."""
+ROWS = pa.schema(
+    [
+        pa.field("query", pa.string()),
+        pa.field("window_end", pa.timestamp("us", "UTC")),
+        pa.field("key", pa.string()),
+        pa.field("value", pa.float64()),
+        pa.field("value_lower", pa.float64()),
+        pa.field("value_upper", pa.float64()),
+        pa.field("value_sample", pa.int64()),
+        pa.field("value_input", pa.float64()),
+        pa.field("value_met", pa.bool_()),
+        pa.field("exact", pa.bool_()),
+    ]
+)
+"""A row of a result, where the values themselves are wanted; what a query does not give is null."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +161,24 @@ class Driver:
 
     def put(self, outputs: pa.Table) -> None:
         """Tell results: a table with the columns of `OUTPUTS`; the driver notes when it came."""
-        told = outputs.select(OUTPUTS.names).cast(OUTPUTS)
-        descriptor = flight.FlightDescriptor.for_path("outputs")
-        writer, _ = _client(self.address).do_put(descriptor, OUTPUTS)
+        self._put("outputs", outputs.select(OUTPUTS.names).cast(OUTPUTS))
+
+    def put_rows(self, query: str, rows: pa.Table) -> None:
+        """Tell the rows of one query, with those of the columns of `ROWS` that it has."""
+        given = {
+            field.name: rows.column(field.name).cast(field.type)
+            if field.name in rows.column_names
+            else pa.nulls(rows.num_rows, field.type)
+            for field in ROWS
+        }
+        given["query"] = pa.array([query] * rows.num_rows, pa.string())
+        self._put("rows", pa.table(given, schema=ROWS))
+
+    def _put(self, path: str, table: pa.Table) -> None:
+        descriptor = flight.FlightDescriptor.for_path(path)
+        writer, _ = _client(self.address).do_put(descriptor, table.schema)
         with writer:
-            writer.write_table(told)
+            writer.write_table(table)
 
     def next_requests(self) -> tuple[list[dict[str, Any]], bool]:
         """Queries to create and delete, once there are some; and whether to stop."""

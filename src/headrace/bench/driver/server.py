@@ -38,6 +38,7 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
         self._requests = requests
         self._clock = clock
         self._outputs: list[tuple[float, pa.Table]] = []
+        self._rows: list[tuple[float, pa.Table]] = []
         self._lock = threading.Lock()
         self.ready = threading.Event()
         self.settings: dict[str, Any] = {}
@@ -54,6 +55,11 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
         with self._lock:
             return self._outputs[since:]
 
+    def rows(self) -> list[tuple[float, pa.Table]]:
+        """Rows in the order they came, each table with when it did."""
+        with self._lock:
+            return list(self._rows)
+
     # -- called by Flight ---------------------------------------------------------------------
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.RecordBatchStream:
@@ -68,8 +74,9 @@ class Server(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         table = reader.read_all()
+        kept = self._rows if descriptor.path == [b"rows"] else self._outputs
         with self._lock:
-            self._outputs.append((self._clock(), table))
+            kept.append((self._clock(), table))
 
     def do_action(self, context: Any, action: flight.Action) -> Iterator[bytes]:
         body = json.loads(action.body.to_pybytes() or b"{}")

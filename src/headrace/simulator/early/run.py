@@ -6,32 +6,32 @@ windows that have ended are closed if the way allows it.
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
-from statistics import median
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace.progress import bounds
-from headrace.progress.bounds import Bounded, Seen
-from headrace.progress.closing import STEADY, AqKSlack, KSlack, needed_share
-from headrace.progress.substreams import BINS, Counts, Size, SubStreams, bin_of
+from headrace.progress.bounds import Bounded, Found, Strata
+from headrace.progress.closing import Aion, AqKSlack, KSlack, weak
+from headrace.progress.substreams import (
+    BINS,
+    Heard,
+    Size,
+    Stratum,
+    SubStreams,
+    bin_of,
+    merged,
+    whole,
+)
 from headrace.simulator.early.stream import Floats, Question, Setting, Tuples, make
 
 WAYS = ("aion", "aion-all", "aion-minus", "aq-k-slack", "k-slack")
 """To close windows. `aion-all` works on all that has come, `aion-minus` samples but waits."""
 _WARM_S = 20.0
 """Nothing counts before: history has to be gathered."""
-_WEAKEST = 0.05
-"""Groups weaker than this share of them may have to wait for all of their tuples."""
-_MARGIN = 1.2
-"""So many times the tuples that are needed are sampled: luck decides how many are, and windows
-differ in how much their values do."""
 _HAIR_S = 1e-9
 """So that a step at the very end of a window is not taken for one before it."""
-_WINDOWS = 10
-"""Complete windows that tell how strong groups are."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class _Run:
         self.streams = SubStreams(round(conditions.sub_stream_s * 1e6))
         self.k_slack = KSlack()
         self.aq_k_slack = AqKSlack(conditions.error, conditions.window_s)
-        self.strengths: deque[float] = deque(maxlen=_WINDOWS)
+        averages = question.aggregate == "avg"
+        self.aion = Aion(conditions.error, conditions.confidence, doubts_size=not averages)
         self.outcome = Outcome()
         self.highest_s = 0.0
         self.rates: dict[int, float] = {}
@@ -123,8 +124,7 @@ class _Run:
             (numbers - low) * BINS + bin_of(delays),
             minlength=(int(numbers.max()) - low + 1) * BINS,
         ).reshape(-1, BINS)
-        counts: dict[int, Counts] = {low + n: row for n, row in enumerate(table) if row.any()}
-        self.streams.heard(counts)
+        self.streams.heard({low + n: Heard.all_of(r) for n, r in enumerate(table) if r.any()})
         self.highest_s = max(self.highest_s, float(time_s.max()))
         self.streams.completed(int((self.highest_s - self.conditions.lateness_s) * 1e6))
         self.k_slack.heard(float(delays.max()))
@@ -139,67 +139,58 @@ class _Run:
         if self.way == "aq-k-slack":
             slack = self.aq_k_slack.slack_s(self.streams.usual)
             return slack is not None and self.highest_s - slack >= end
-        size = self._size(number, now)
-        if size is None or not self.strengths or self.highest_s - c.lateness_s >= end:
-            return self.highest_s - c.lateness_s >= end
-        share = size.share * self._rate(number)
-        return size.surprise <= STEADY and share >= self._needed(size)
+        if self.highest_s - c.lateness_s >= end:
+            return True
+        return self.aion.closes(self._size(number, now), self._rate(number))
 
-    def _size(self, number: int, now: float) -> Size | None:
+    def _strata(self, number: int, now: float) -> tuple[Stratum, ...] | None:
         window = self.conditions.window_s
         start, end = (round(n * window * 1e6) for n in (number, number + 1))
-        return self.streams.size(start, end, round(now * 1e6))
+        return self.streams.strata(start, end, round(now * 1e6))
 
-    def _needed(self, size: Size) -> float:
-        c = self.conditions
-        doubt = 0.0 if self.question.aggregate == "avg" else size.relative_variance
-        confidence = bounds.cautious(c.confidence)
-        return needed_share(median(self.strengths), c.error, confidence, doubt)
+    def _size(self, number: int, now: float) -> Size | None:
+        strata = self._strata(number, now)
+        return None if strata is None else whole(strata)
 
     def _rate(self, number: int) -> float:
         """Decided when a window is first looked at, from what the ones before needed."""
         if self.way not in ("aion", "aion-minus"):
             return 1.0
         if number not in self.rates:
-            rate = 1.0
             end_s = (number + 1) * self.conditions.window_s
-            size = self._size(number, end_s)
-            if size is not None and self.strengths:
-                rate = min(_MARGIN * self._needed(size) / max(size.share, 1e-9), 1.0)
-            self.rates[number] = rate
+            self.rates[number] = self.aion.rate(self._size(number, end_s))
         return self.rates[number]
 
     # -- answers ------------------------------------------------------------------------------
 
     def _learn(self, number: int) -> None:
         """What a complete window tells of the strength of its groups."""
-        found = self._groups(self._window(number))
-        strengths = _strengths(self.question, *found)
-        if len(strengths):
-            self.strengths.append(float(np.quantile(strengths, _WEAKEST)))
+        window = self._window(number)
+        found = self._groups(window, [(-np.inf, np.inf)])
+        averages = self.question.aggregate == "avg"
+        strengths = (bounds.strength_of_average if averages else bounds.strength_of_total)(found)
+        weaker = weak(strengths[found.n.sum(axis=0) > 1.0])
+        if weaker is not None:
+            self.aion.learned(weaker)
 
     def _answer(self, number: int, now: float, *, counts: bool) -> None:
         c = self.conditions
         window = self._window(number)
-        size, rate = self._size(number, now), self._rate(number)
+        strata, rate = self._strata(number, now), self._rate(number)
         there = window.came_s <= now
         self.aq_k_slack.lacked(1.0 - float(there.mean()) if len(there) else 0.0)
         self.rates.pop(number, None)
         if not counts:
             return
-        estimates = self.way.startswith("aion")
-        seen = Seen(1.0)
-        if estimates and size is not None:
-            whole = now >= (number + 1) * c.window_s + c.lateness_s
-            share = 1.0 if whole else size.share
-            seen = Seen(share * rate, 0.0 if whole else size.relative_variance)
-        kept = there & (window.luck < rate)
-        exact = self._bounded(self._groups(window), Seen(1.0))
-        found = self._bounded(self._groups(window.where(kept)), seen)
+        kept = window.where(there & (window.luck < rate))
+        exact = self._bounded(window, None)
+        complete = now >= (number + 1) * c.window_s + c.lateness_s and rate >= 1.0
+        estimates = self.way.startswith("aion") and not complete
+        found = self._bounded(kept, strata if estimates else None)
         some = exact.value != 0.0
         out = self.outcome
         out.latency_s.append(now - (number + 1) * c.window_s)
-        out.kept.append(float(kept.sum()) / max(len(window.time_s), 1))
+        out.kept.append(len(kept.time_s) / max(len(window.time_s), 1))
         out.arrived.append(float(there.mean()) if len(there) else 1.0)
         error = np.abs(found.value[some] / exact.value[some] - 1.0)
         out.errors.append(error)
@@ -210,34 +201,35 @@ class _Run:
 
     def _window(self, number: int) -> Tuples:
         window = self.conditions.window_s
-        all_of_it = self.tuples.between(number * window, (number + 1) * window)
-        return all_of_it.where(all_of_it.group >= 0)
+        return self.tuples.between(number * window, (number + 1) * window)
 
-    def _groups(self, window: Tuples) -> tuple[Floats, Floats, Floats]:
-        """Tuples, mean and variance of every group."""
-        size = self.question.groups
-        n = np.bincount(window.group, minlength=size).astype(np.float64)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.bincount(window.group, window.value, minlength=size) / n
-            off = (window.value - mean[window.group]) ** 2
-            variance = np.bincount(window.group, off, minlength=size) / (n - 1.0)
-        return n, np.nan_to_num(mean), np.nan_to_num(variance)
-
-    def _bounded(self, groups: tuple[Floats, Floats, Floats], seen: Seen) -> Bounded:
-        n, mean, variance = groups
+    def _bounded(self, window: Tuples, strata: tuple[Stratum, ...] | None) -> Bounded:
+        """Of the tuples that are there; without strata they are all."""
+        cuts, seen = [(-np.inf, np.inf)], Strata.complete()
+        if strata is not None:
+            edges = [[s.start_us / 1e6, s.end_us / 1e6] for s in strata]
+            at = np.searchsorted(window.time_s, edges)
+            told = [
+                replace(stratum, kept=float(high - low))
+                for stratum, (low, high) in zip(strata, at, strict=True)
+            ]
+            laid = merged(told)
+            cuts, seen = [(s.start_us / 1e6, s.end_us / 1e6) for s in laid], Strata.of(laid)
+        found = self._groups(window, cuts)
         confidence = self.conditions.confidence
         if self.question.aggregate == "count":
-            return bounds.count(n, seen, confidence)
+            return bounds.count(found.n, seen, confidence)
         estimate = bounds.total if self.question.aggregate == "sum" else bounds.average
-        return estimate(n, mean, variance, seen, confidence)
+        return estimate(found, seen, confidence)
 
+    def _groups(self, window: Tuples, cuts: list[tuple[float, float]]) -> Found:
+        """Of every group in every stretch of time."""
+        parts = [self._group(window.between(low, high)) for low, high in cuts]
+        return Found(*(np.array(column) for column in zip(*parts, strict=True)))
 
-def _strengths(question: Question, n: Floats, mean: Floats, variance: Floats) -> Floats:
-    some = n > 1
-    n, mean, variance = n[some], mean[some], variance[some]
-    if question.aggregate == "count":
-        return n
-    with np.errstate(divide="ignore"):
-        if question.aggregate == "avg":
-            return np.where(variance > 0.0, n * mean**2 / variance, np.inf)
-        return n * mean**2 / (mean**2 + variance)
+    def _group(self, part: Tuples) -> tuple[Floats, Floats, Floats]:
+        part, size = part.where(part.group >= 0), self.question.groups
+        n = np.bincount(part.group, minlength=size).astype(np.float64)
+        mean = np.bincount(part.group, part.value, minlength=size) / np.maximum(n, 1.0)
+        off = (part.value - mean[part.group]) ** 2
+        return n, mean, np.bincount(part.group, off, minlength=size).astype(np.float64)

@@ -1,0 +1,1 @@
+"""Approximate windows on a running system, measured from outside: when they come, how far off."""

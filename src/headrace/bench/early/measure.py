@@ -1,0 +1,64 @@
+"""One stream, one question, all ways to close its windows at once on one running system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from headrace.bench.driver.stage import Setup, Stage
+from headrace.bench.early.judge import answers, judge
+from headrace.bench.early.questions import LATENESS, WAYS
+from headrace.bench.run import (
+    Record,
+    Watcher,
+    await_ready,
+    begin_record,
+    check_rate,
+    go_on,
+    recorded,
+)
+
+_LEARN_S = 15.0
+"""Before anything counts: windows have to tell what to expect, at first as late as exact ones."""
+_FLUSH_S = float(LATENESS.split()[0]) + 2.0
+"""The exact answers of the last windows come so long after their ends."""
+
+
+def measure_early(
+    setup: Setup, rate: float, seconds: float, error: float, watcher: Watcher
+) -> Record:
+    """Offer a rate for so long; what came is judged against what exact windows gave."""
+    setup = replace(setup, options={**setup.options, "rows": "all"})
+    setup = replace(setup, workload=setup.workload.at_rate(rate))
+    record = begin_record(setup, "early", check_rate(setup, rate))
+    record |= {"rate": rate, "seconds": seconds, "error": error, "ways": []}
+    with recorded(record), Stage(setup) as stage:
+        await_ready(stage, watcher)
+        record["settings"]["sut"] = stage.server.settings
+        watcher.say("warming up until results come")
+        stage.settle(rate, watcher.waiting)
+        go_on(stage.measure(rate, _LEARN_S, watcher.moment))
+        watcher.say(f"measuring {rate:,.0f} events/s for {seconds:.0f} s")
+        stretch = stage.measure(rate, seconds, watcher.moment)
+        go_on(stage.measure(rate, _FLUSH_S, watcher.moment))
+        names = {f"q{n}": way for n, way in enumerate(WAYS)}
+        found = answers(stage.server.rows(), names)
+        since_us = int(stretch.start_s * 1e6)
+        upto_us = since_us + int(stretch.seconds * 1e6)
+        record["ways"] = [asdict(j) for j in judge(found, since_us, upto_us, error)]
+        record["ratios"] = ratios(record["ways"])
+        record["batch_s"] = stage.load.batch_s()
+        go_on(stretch)
+    return record
+
+
+def ratios(ways: list[Mapping[str, Any]]) -> dict[str, float]:
+    """How long answers take after the end of their window, over those of the rivals."""
+    after = {w["way"]: w["after_s"] for w in ways}
+    return {
+        f"{way} / {rival}": after[way] / after[rival]
+        for way in ("aion", "aion-all")
+        for rival in ("k-slack", "aq-k-slack")
+        if way in after and after.get(rival)
+    }

@@ -1,0 +1,85 @@
+"""Partial results of one window by strata: what estimates from a part of its tuples are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headrace.kernels.answers import combined
+from headrace.kernels.blocks import Answer, Block
+from headrace.kernels.columns import Ints
+from headrace.kernels.keys import unify_keys
+from headrace.query.plan import Partial
+from headrace.query.window import Span
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How many tuples of each stratum (rows) and group (columns) count, their mean, and the sum of
+    squared deviations from it."""
+
+    n: Floats
+    mean: Floats
+    squares: Floats
+
+
+@dataclass(frozen=True)
+class Stratified:
+    """One window by strata. Group i is of query ``uids[i]`` and has the key ``keys[key[i]]``."""
+
+    uids: Ints
+    key: Ints
+    keys: pa.Table
+    spreads: dict[Partial, Spread]
+
+
+def stratified(
+    blocks: Sequence[Block], strata: Sequence[Span], uids: Sequence[int], partials: set[Partial]
+) -> Stratified | None:
+    """Of some queries with the same keys; None where no tuple is there."""
+    place = {span: number for number, span in enumerate(strata)}
+    answers = list(combined(blocks, [(span, tuple(uids)) for span in strata]))
+    if not answers:
+        return None
+    codes, keys = unify_keys([a.keys for a in answers])
+    n_keys = max(keys.num_rows, 1)
+    ids = [
+        np.array(one.uids, dtype=np.int64)[one.query] * n_keys + code[one.key]
+        for one, code in zip(answers, codes, strict=True)
+    ]
+    used, columns = np.unique(np.concatenate(ids), return_inverse=True)
+    parts = np.split(columns, np.cumsum([len(i) for i in ids])[:-1])
+    spreads = {
+        partial: _spread(partial, answers, parts, place, (len(strata), len(used)))
+        for partial in partials
+    }
+    return Stratified(used // n_keys, used % n_keys, keys, spreads)
+
+
+def _spread(
+    partial: Partial,
+    answers: Sequence[Answer],
+    parts: Sequence[Ints],
+    place: dict[Span, int],
+    shape: tuple[int, int],
+) -> Spread:
+    n, mean, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for one, columns in zip(answers, parts, strict=True):
+        row, rows = place[one.window], one.rows.astype(np.float64)
+        state = next((s for s in one.states if s.partial == partial), None)
+        here = rows if state is None else state.parts.get("n", rows).astype(np.float64)
+        n[row, columns] = here
+        if partial.op == "moments":
+            assert state is not None
+            known = here > 0.0
+            mean[row, columns] = np.where(known, state.parts["mean"], 0.0)
+            squares[row, columns] = np.where(known, state.parts["m2"], 0.0)
+        else:
+            mean[row, columns] = 1.0
+    return Spread(n, mean, squares)

@@ -1,0 +1,218 @@
+"""Approximate queries: answered at the end of their window, with bounds; exact ones beside them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import headrace as hr
+from headrace.spark.query import QueryMetrics
+from headrace.spark.sinks import SinkFunction
+from tests.spark.helpers import DAY
+
+pytestmark = pytest.mark.spark
+
+SECONDS, STEP_S, RATE, WINDOW_S = 16.0, 0.4, 2_000, 2.0
+LATENESS_S = 2.0
+SCHEMA = pa.schema([("k", pa.string()), ("v", pa.float64()), ("time", pa.timestamp("us", "UTC"))])
+GROUPS = np.array(["ash", "birch", "tiny"])
+
+
+@dataclass(frozen=True)
+class Events:
+    """What happens, and when it comes."""
+
+    time_s: np.ndarray
+    came_s: np.ndarray
+    group: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def drawn(cls, seed: int) -> Events:
+        rng = np.random.default_rng(seed)
+        count = int(RATE * SECONDS)
+        time_s = np.sort(rng.uniform(0.0, SECONDS, count))
+        delay_s = np.minimum(rng.exponential(0.24, count), LATENESS_S - 0.1)
+        group = rng.choice(3, count, p=[0.6, 0.396, 0.004])
+        return cls(time_s, time_s + delay_s, group, rng.gamma(4.0, 2.5, count))
+
+    def table(self, chosen: np.ndarray) -> pa.Table:
+        micros = int(DAY.timestamp()) * 1_000_000 + (self.time_s[chosen] * 1e6).astype(np.int64)
+        stamps = pa.array(micros).view(pa.timestamp("us", "UTC"))
+        groups = pa.array(GROUPS[self.group[chosen]])
+        return pa.table([groups, self.value[chosen], stamps], schema=SCHEMA)
+
+    def of_window(self, start_s: float, group: str | None = None) -> np.ndarray:
+        inside = (self.time_s >= start_s) & (self.time_s < start_s + WINDOW_S)
+        if group is not None:
+            inside &= GROUPS[self.group] == group
+        return self.value[inside]
+
+
+@dataclass
+class Heard:
+    """Rows of one query, each with the time it came."""
+
+    rows: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+
+    def early(self) -> list[tuple[float, dict[str, Any]]]:
+        return [(t, r) for t, r in self.rows if not r["exact"]]
+
+
+def hint(more: str = "") -> str:
+    return f"/*+ APPROX(error => 0.05, confidence => 0.95{more}) */"
+
+
+BY_KEY = f"FROM s GROUP BY window(time, '{WINDOW_S:g} seconds'), k"
+TOTAL = f"window.start AS start, k, SUM(v) AS total {BY_KEY}"
+QUESTIONS = {
+    "all": f"SELECT {hint()} window.start AS start, COUNT(*) AS n, AVG(v) AS mean FROM s "
+    f"WHERE v > 4 GROUP BY window(time, '{WINDOW_S:g} seconds')",
+    "exact": f"SELECT {TOTAL}",
+    "held": f"SELECT {hint()} {TOTAL}",
+    "refined": f"SELECT {hint(', refine => true')} {TOTAL}",
+    "loose": "SELECT " + hint(", fallback => 'best_effort'") + f" {TOTAL}",
+    "strict": "SELECT " + hint(", fallback => 'error'") + f" {TOTAL}",
+    "waits": "SELECT " + hint(", progress => 'k-slack'") + f" {TOTAL}",
+}
+
+
+@dataclass
+class Played:
+    """A stream that was played through, and what its queries gave."""
+
+    events: Events
+    heard: dict[str, Heard]
+    statuses: dict[str, tuple[str, str | None]]
+    metrics: dict[str, QueryMetrics]
+    explained: str
+
+
+@pytest.fixture(scope="module")
+def played(spark: SparkSession) -> Played:
+    """Sixteen seconds of a stream whose tuples take 240 ms on average, in steps of the clock."""
+    events, clock = Events.drawn(3), hr.testing.ManualClock(DAY)
+    stream = hr.testing.MemoryStream(SCHEMA)
+    heard = {name: Heard() for name in QUESTIONS}
+    with hr.Session(spark, clock=clock) as session:
+        session.stream("s", stream, event_time="time", lateness=f"{LATENESS_S:g} seconds")
+
+        def listen(name: str) -> SinkFunction:
+            def deliver(table: pa.Table) -> None:
+                now_s = clock.now() - DAY.timestamp()
+                heard[name].rows += [(now_s, row) for row in table.to_pylist()]
+
+            return deliver
+
+        queries = {n: session.sql(t, name=n, sink=listen(n)) for n, t in QUESTIONS.items()}
+        session.start()
+        done = np.zeros(len(events.time_s), bool)
+        for _ in range(int((SECONDS + LATENESS_S) / STEP_S)):
+            clock.advance(STEP_S)
+            fresh = (events.came_s <= clock.now() - DAY.timestamp()) & ~done
+            done |= fresh
+            stream.push(events.table(fresh))
+            session.process_all_available()
+        explained = session.explain()
+        statuses = {n: (q.status, q.error) for n, q in queries.items()}
+        metrics = {n: q.metrics() for n, q in queries.items()}
+    return Played(events, heard, statuses, metrics, explained)
+
+
+def start_s(row: dict[str, Any]) -> float:
+    start: dt.datetime = row["start"]
+    return (start - DAY).total_seconds()
+
+
+def test_large_windows_are_answered_at_their_end_within_their_bounds(played: Played) -> None:
+    early = played.heard["all"].early()
+    assert len(early) >= 4, "the first windows tell what to expect"
+    held = 0
+    for now_s, row in early:
+        values = played.events.of_window(start_s(row))
+        values = values[values > 4]
+        assert now_s - start_s(row) - WINDOW_S < 2 * STEP_S + 0.01
+        assert row["n"] == pytest.approx(len(values), rel=0.05)
+        assert row["mean"] == pytest.approx(values.mean(), rel=0.05)
+        assert row["n_met"]
+        assert row["n_sample"] < len(values)
+        assert row["n_input"] == pytest.approx(len(values), rel=0.05)
+        held += row["n_lower"] <= len(values) <= row["n_upper"]
+        held += row["mean_lower"] <= values.mean() <= row["mean_upper"]
+    assert held >= 2 * len(early) - 2
+
+
+def test_every_row_comes_once_and_small_groups_wait_for_the_exact_answer(played: Played) -> None:
+    rows = [r for _, r in played.heard["held"].rows]
+    oracle = {(start_s(r), r["k"]): r["total"] for _, r in played.heard["exact"].rows}
+    found = {(start_s(r), r["k"]): r for r in rows}
+    assert len(found) == len(rows), "none twice"
+    assert oracle.keys() <= found.keys(), "the last windows are not exact yet"
+    found = {key: found[key] for key in oracle}
+    for key, row in found.items():
+        if row["exact"]:
+            assert row["total"] == pytest.approx(oracle[key])
+            assert row["total_lower"] == row["total_upper"] == row["total"]
+        else:
+            assert row["total"] == pytest.approx(oracle[key], rel=0.06)
+        assert row["total_met"]
+    assert sum(not r["exact"] for r in found.values()) >= 6
+    assert all(r["exact"] for (_, k), r in found.items() if k == "tiny"), "a dozen tuples"
+    came = played.heard["held"].rows
+    tiny, ash = ([t - start_s(r) for t, r in came if r["k"] == k] for k in ("tiny", "ash"))
+    assert np.mean(tiny) > np.mean(ash) + 1.0
+
+
+def test_a_refinement_follows_every_early_row(played: Played) -> None:
+    rows = [r for _, r in played.heard["refined"].rows]
+    oracle = {(start_s(r), r["k"]): r["total"] for _, r in played.heard["exact"].rows}
+    exact = {(start_s(r), r["k"]): r["total"] for r in rows if r["exact"]}
+    assert exact == pytest.approx(oracle)
+    early = [(start_s(r), r["k"]) for r in rows if not r["exact"]]
+    assert len(early) == len(set(early)) >= 6
+    assert played.metrics["refined"].windows == len({start_s(r) for r in rows}), "each counts once"
+
+
+def test_best_effort_gives_what_there_is_and_says_what_it_is_worth(played: Played) -> None:
+    early = played.heard["loose"].early()
+    tiny = [r for _, r in early if r["k"] == "tiny"]
+    assert len(tiny) >= 3
+    assert not any(r["total_met"] for r in tiny)
+    assert all(r["total_lower"] <= r["total"] <= r["total_upper"] for r in tiny)
+    rows = [(start_s(r), r["k"]) for _, r in played.heard["loose"].rows]
+    assert len(rows) == len(set(rows)), "nothing follows"
+    share = played.metrics["loose"].guaranteed_share
+    assert share is not None
+    assert share < 1.0
+    assert played.metrics["held"].guaranteed_share == 1.0
+    assert played.metrics["exact"].guaranteed_share is None
+
+
+def test_an_error_that_cannot_be_held_ends_the_query_that_asked_for_that_and_no_other(
+    played: Played,
+) -> None:
+    status, error = played.statuses["strict"]
+    assert status == "failed"
+    assert error is not None
+    assert "of group tiny cannot be answered within 0.05 at confidence 0.95" in error
+    assert "'best_effort'" in error
+    assert {s for n, (s, _) in played.statuses.items() if n != "strict"} == {"active"}
+
+
+def test_k_slack_waits_longer_and_states_no_bounds(played: Played) -> None:
+    late = played.heard["waits"].early()
+    assert late
+    assert all(r["total_lower"] is None and r["total_met"] is None for _, r in late)
+    waited = np.mean([t - start_s(r) - WINDOW_S for t, r in late])
+    early = np.mean([t - start_s(r) - WINDOW_S for t, r in played.heard["all"].early()])
+    assert waited > early + 0.5
+
+
+def test_the_plan_says_who_is_approximate(played: Played) -> None:
+    assert "sub-streams of 0.5 s" in played.explained
