@@ -174,7 +174,8 @@ class Usual:
         """Of some complete sub-streams."""
         sizes = np.array([one.count for one in ended], dtype=np.float64)
         delays = np.sum([one.delays for one in ended], axis=0)
-        shares = np.concatenate([[0.0], np.cumsum(delays) / max(delays.sum(), 1)])
+        # One delay that was not seen yet is longer than all that were.
+        shares = np.concatenate([[0.0], np.cumsum(delays) / (delays.sum() + 1)])
         steps = np.diff(EDGES_S) * (shares[:-1] + shares[1:]) / 2.0
         variance = float(sizes.var(ddof=1)) if len(sizes) > 1 else 0.0
         areas = np.concatenate([[0.0], np.cumsum(steps)])

@@ -51,6 +51,8 @@ class EarlyDue:
     uids: tuple[int, ...]
     strata: tuple[Stratum, ...] | None
     """None where what is there is taken for all."""
+    complete: bool = False
+    """Whether nothing can come any more."""
 
     @property
     def share(self) -> float:
@@ -232,7 +234,12 @@ class EarlyWindows:
                 alike.setdefault((span, kind), []).append(uid)
                 self._tried[uid, span] = 1.0 - whole(told[span] or ()).share
         return tuple(
-            EarlyDue(span, tuple(uids), _strata_of(kind, span, told[span], sampling))
+            EarlyDue(
+                span,
+                tuple(uids),
+                _strata_of(kind, span, told[span], sampling),
+                span[1] <= emitted_upto_us,
+            )
             for (span, kind), uids in sorted(alike.items())
         )
 

@@ -190,7 +190,7 @@ class EarlyTask:
                 pa.array(one.within(accuracy.error), mask=None if stated else hidden),
             )
             columns |= _named(place, told)
-        whole = due.strata is not None and Strata.of(due.strata).is_whole
+        whole = due.complete and due.strata is not None and Strata.of(due.strata).is_whole
         columns["_exact"] = pa.array(np.full(size, whole))
         return pa.table(columns)
 
