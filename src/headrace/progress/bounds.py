@@ -106,6 +106,10 @@ class Found:
         """The same values less something."""
         return Found(self.n, self.mean - center, self.squares)
 
+    def scaled(self, strata: Strata) -> Found:
+        """As many tuples of the same kind as there will be."""
+        return Found(self.n / strata.share, self.mean, self.squares / strata.share)
+
     def together(self) -> Found:
         """All strata as one."""
         n = self.n.sum(axis=0, keepdims=True)

@@ -35,6 +35,8 @@ BINS = len(EDGES_S) - 1
 
 Counts = npt.NDArray[np.int64]
 """Tuples by bin of delay."""
+_ODD, _ODD_S = 8.0, 0.02
+"""Delays farther from the usual ones than so many times their deviation, and a little, are odd."""
 FEWEST = 30
 """Strata of fewer tuples are laid together: of so few no deviation can be told."""
 
@@ -171,9 +173,11 @@ class Usual:
 
     @classmethod
     def of(cls, ended: Sequence[Heard]) -> Usual:
-        """Of some complete sub-streams."""
+        """Of some complete sub-streams. Those whose tuples took oddly long or short, as in a cold
+        start, say nothing of delays."""
         sizes = np.array([one.count for one in ended], dtype=np.float64)
-        delays = np.sum([one.delays for one in ended], axis=0)
+        found = np.array([one.delays for one in ended], dtype=np.int64)
+        delays = found[_usual_delays(found)].sum(axis=0)
         # One delay that was not seen yet is longer than all that were.
         shares = np.concatenate([[0.0], np.cumsum(delays) / (delays.sum() + 1)])
         steps = np.diff(EDGES_S) * (shares[:-1] + shares[1:]) / 2.0
@@ -225,6 +229,19 @@ class Usual:
         return Size(
             arrived, expected, left + of_mean, due, seen + share**2 * self.variance / self.count
         )
+
+
+def _usual_delays(found: Counts) -> npt.NDArray[np.bool_]:
+    """Which rows have a mean delay not too far from that of most of them."""
+    counts = found.sum(axis=1)
+    some = counts > 0
+    if not some.any():
+        return some
+    means = found @ ((EDGES_S[:-1] + EDGES_S[1:]) / 2.0) / np.maximum(counts, 1)
+    middle = np.median(means[some])
+    spread = np.median(np.abs(means[some] - middle))
+    usual: npt.NDArray[np.bool_] = some & (np.abs(means - middle) <= _ODD * spread + _ODD_S)
+    return usual
 
 
 class SubStreams:

@@ -126,7 +126,8 @@ class EarlyTask:
         for uid in np.unique(found.uids).tolist():
             mine = found.uids == uid
             some = [Found(p.n[:, mine], p.mean[:, mine], p.squares[:, mine]) for p in parts]
-            self._note_strength(uid, shape.query.aggregates, some)
+            whole = [part.scaled(strata) for part in some]
+            self._note_strength(uid, shape.query.aggregates, whole)
         calls = shape.query.aggregates
         bounded = [
             _bounded(call, part, strata, accuracy.confidence)

@@ -17,7 +17,10 @@ from headrace.bench.results import records
 from headrace.bench.run import Record
 from headrace.bench.screen import clear_errors, console, told
 
-_HEADS = ("windows", "s after", "p50", "p99", "right", "error", "held", "width", "met", "kept")
+_HEADS = ("n", "after", "p50", "p90", "p99", "right", "error", "held", "width", "met", "kept")
+
+
+_LATENCIES = ("after_s", "after_p50_s", "after_p90_s", "after_p99_s")
 
 
 def early(
@@ -61,10 +64,11 @@ def show_early(record: Record) -> None:
     """A line for each way."""
     table = Table(
         title=f"{record['workload']}, {record['rate']:,.0f} events/s; batches of "
-        f"{record.get('batch_s', 0.0):.2f} s; shares in %",
+        f"{record.get('batch_s', 0.0):.2f} s\n"
+        "seconds after the window's end; shares of rows in %",
         title_justify="left",
         box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        padding=(0, 0, 0, 0),
     )
     table.add_column("way", no_wrap=True)
     for head in _HEADS:
@@ -75,7 +79,7 @@ def show_early(record: Record) -> None:
         table.add_row(
             way["way"],
             str(way["windows"]),
-            *(f"{way[f]:.2f}" for f in ("after_s", "after_p50_s", "after_p99_s")),
+            *(f"{way[f]:.2f}" for f in _LATENCIES),
             *("–" if s is None else f"{100 * s:.1f}" for s in shares),
         )
     console.print(table)

@@ -34,6 +34,7 @@ class Judged:
     rows: int
     after_s: float
     after_p50_s: float
+    after_p90_s: float
     after_p99_s: float
     accurate: float
     """The share of rows off by no more than the error."""
@@ -100,6 +101,7 @@ def _judged(
         rows=len(both),
         after_s=float(after.mean()),
         after_p50_s=float(np.quantile(after, 0.5)),
+        after_p90_s=float(np.quantile(after, 0.9)),
         after_p99_s=float(np.quantile(after, 0.99)),
         accurate=float(np.mean(off <= error)),
         error=float(off.mean()),
