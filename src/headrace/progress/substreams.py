@@ -234,7 +234,7 @@ class Usual:
 def _usual_delays(found: Counts) -> npt.NDArray[np.bool_]:
     """Which rows have a mean delay not too far from that of most of them."""
     counts = found.sum(axis=1)
-    some = counts > 0
+    some: npt.NDArray[np.bool_] = counts > 0
     if not some.any():
         return some
     means = found @ ((EDGES_S[:-1] + EDGES_S[1:]) / 2.0) / np.maximum(counts, 1)

@@ -11,8 +11,7 @@ import logging
 import math
 import threading
 import time
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.errors import ExecutionError
 from headrace.kernels.answers import Setting
-from headrace.optimizer import Statistics
 from headrace.optimizer.cut_sub_streams import cut_sub_streams
 from headrace.progress.watermark import Progress
 from headrace.query.plan import SharedPlan
@@ -32,25 +30,22 @@ from headrace.spark.culprits import reason_of
 from headrace.spark.early import EarlyDue, EarlyWindows
 from headrace.spark.early_clock import EarlyClock
 from headrace.spark.emitter import Listener
-from headrace.spark.explain import explain_plan, explain_query
 from headrace.spark.file_scan import Batch
 from headrace.spark.firing import members_of, starts_of, still_needed
 from headrace.spark.gate import Gate
 from headrace.spark.intake import intake_of
 from headrace.spark.journal import Begin, Journal
+from headrace.spark.members import Change, Members
 from headrace.spark.plans import PlanBook
 from headrace.spark.query import Query
-from headrace.spark.restore import change_record, restore_registry, snapshot_record
 from headrace.spark.state import PipelineState
 from headrace.spark.store import Store
 from headrace.spark.streams import Stream
 from headrace.spark.transaction import Transaction, take_back
-from headrace.types import BEGINNING, Clock, QueryUid, Version
+from headrace.types import BEGINNING, Clock, QueryUid
 
 log = logging.getLogger("headrace")
 
-_MANY_CHANGES = 64
-"""So many changelogs are replaced by a snapshot of what they led to."""
 _SOON_S = 0.3
 """A batch that follows within this time was waiting while the last one ran."""
 _BEHIND_S = 10.0
@@ -79,8 +74,6 @@ class Pipeline:
         self.stream = stream
         self.setting = setting
         self.closed = False
-        self.start_after_us = BEGINNING
-        """Queries created here begin after this event time, whatever this pipeline has seen."""
         self._spark = spark
         self._clock = clock
         self._trigger = trigger
@@ -88,23 +81,20 @@ class Pipeline:
         self._journal = Journal(store)
         self._store = store
         self._lock = threading.RLock()
-        self._requests: deque[tuple[str, Query]] = deque()
-        self._queries: dict[int, Query] = {}
-        self._registry = Registry()
-        self._statistics = Statistics()
         self._streaming: StreamingQuery | None = None
         self._failure: Exception | None = None
         fresh = Progress.start(
             stream.lateness_us, stream.idle_after_s, stream.partitions, clock.now()
         )
         self._state = PipelineState(fresh)
-        self._plans = PlanBook(
+        plans = PlanBook(
             spark.sparkContext,
             store.address,
             stream.schema,
             rows_in_jvm=stream.rows_in_jvm,
             reads_files=stream.reads_files,
         )
+        self.members = Members(self._journal, plans, self._on_change)
         self._intake = intake_of(name, stream)
         self.candidate = Candidate(
             name, gate, self._intake, clock, stream.lateness_us, lambda: self._state
@@ -113,7 +103,6 @@ class Pipeline:
         self._early_clock = EarlyClock(clock, self._early.next_end_us, self._close_early)
         self._replaying: Begin | None = None
         self._purge = False
-        self._oldest_change = 0
         self._ended_at = -math.inf
         self.batches = 0
         self.last_batch_ms = 0.0
@@ -140,21 +129,14 @@ class Pipeline:
         self._replaying = self._journal.begun(self._state.txn + 1)
         if self._replaying is not None:
             needed.add(self._replaying.version)
-        restored = restore_registry(self._journal.changes(), make_query)
-        self._registry, self._statistics = restored.registry, restored.statistics
-        self._queries = restored.queries
-        for version, (active, statistics) in restored.at.items():
-            if version in needed or version == self._registry.version:
-                self._plans.build(Version(version), active, statistics)
-        if self._registry.version not in self._plans.plans:
-            self._plans.build(self._registry.version, [], self._statistics)
+        self.members.restore(make_query, needed)
         self._serve()
         self._journal.drop_orphans(self._state.files)
         if self._replaying is not None:
-            take_back(self._queries.values(), self._replaying.txn)
+            take_back(self.members.queries.values(), self._replaying.txn)
         for uid, late in self._state.late.items():
-            if uid in self._queries:
-                self._queries[uid].missed(late)
+            if uid in self.members.queries:
+                self.members.queries[uid].missed(late)
 
     def start(self) -> None:
         """Begin to read the stream."""
@@ -163,9 +145,9 @@ class Pipeline:
             if begun is not None and begun.kind == "tick":
                 self._transact(begun, None)
                 self._replaying = None
-            self._refuse_lost_sinks()
+            self.members.refuse_lost_sinks(self._state)
             if self._replaying is None:
-                self._apply_requests()
+                self.members.apply(self._state)
             writer = (
                 self._intake.frame(self._spark)
                 .writeStream.queryName(f"headrace {self.name} {id(self)}")
@@ -175,25 +157,15 @@ class Pipeline:
             )
             self._streaming = self.candidate.streaming = writer.start()
 
-    def _refuse_lost_sinks(self) -> None:
-        """A callable cannot be stored: a restored query needs it again, or it ends here."""
-        lost = {
-            self._queries[int(uid)]: "its callable sink was not given again after the restart"
-            for uid in self._registry.active
-            if self._queries[int(uid)].sink.is_lost
-        }
-        if lost:
-            self._change([], lost)
-
     @property
     def has_ended(self) -> bool:
         """Whether it had queries and none runs any more; a failed stream stays, to say so."""
-        queries = list(self._queries.values())
+        queries = list(self.members.queries.values())
         return bool(queries) and self._failure is None and all(q.has_ended for q in queries)
 
     def forget(self, query: Query) -> None:
         """Let go of a query that has ended."""
-        self._queries.pop(int(query.uid), None)
+        self.members.queries.pop(int(query.uid), None)
 
     @property
     def state(self) -> PipelineState:
@@ -203,12 +175,12 @@ class Pipeline:
     @property
     def plan(self) -> SharedPlan | None:
         """The plan to run next, None once the pipeline is closed."""
-        return None if self.closed else self._plans.newest.plan
+        return None if self.closed else self.members.plans.newest.plan
 
     @property
     def registry(self) -> Registry:
         """Active queries and their positions."""
-        return self._registry
+        return self.members.registry
 
     @property
     def is_running(self) -> bool:
@@ -246,9 +218,9 @@ class Pipeline:
         self.candidate.dismiss()
         if streaming is not None:
             streaming.stop()
-        for query in self._queries.values():
+        for query in self.members.queries.values():
             query.wake()
-        self._plans.keep(set())
+        self.members.plans.keep(set())
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -260,96 +232,51 @@ class Pipeline:
 
     def request_create(self, query: Query) -> None:
         """Ask for a query to take part from the next changelog on."""
-        self._queries[int(query.uid)] = query
-        self._requests.append(("create", query))
+        self.members.ask("create", query)
         self.nudge()
 
     def request_stop(self, query: Query) -> None:
         """Ask for a query to end."""
-        self._requests.append(("stop", query))
+        self.members.ask("stop", query)
         self.nudge()
 
     def nudge(self) -> None:
         """Apply requests now if no transaction runs; otherwise it does so when it ends."""
-        while self._requests and self._streaming is not None and self._replaying is None:
+        while self.members.has_requests and self._streaming is not None and self._replaying is None:
             if not self._lock.acquire(blocking=False):
                 return
             try:
-                self._apply_requests()
+                self.members.apply(self._state)
             finally:
                 self._lock.release()
 
-    def _apply_requests(self) -> None:
-        """One changelog for everything asked so far."""
-        created: list[Query] = []
-        deleted: list[Query] = []
-        while self._requests:
-            kind, query = self._requests.popleft()
-            if kind == "create":
-                created.append(query)
-            elif query in created:
-                created.remove(query)
-                query.ended(self._boundary(query))
-            elif query.uid in self._registry.active:
-                deleted.append(query)
-        if created or deleted:
-            self._change(created, dict.fromkeys(deleted))
-
-    def _change(self, created: list[Query], deleted: Mapping[Query, str | None]) -> None:
-        """Write and apply a changelog; deleted queries come with the reason they failed, if any."""
-        highest = max(self._state.progress.highest_us, self.start_after_us)
-        since = BEGINNING if highest <= BEGINNING else (highest // 1000 + 1) * 1000
-        version = Version(self._registry.version + 1)
-        ends = {q: max(self._boundary(q), self._registry.active[q.uid].since_us) for q in deleted}
-        self._journal.change(
-            int(version),
-            change_record(version, self._statistics, created, since, deleted, ends),
-        )
-        self._registry.apply(
-            [(q.uid, q.name, q.logical, since, q.partial_first) for q in created],
-            [q.uid for q in deleted],
-            version,
-        )
-        self._registry.compact()
+    def _on_change(self, change: Change) -> None:
+        """Queries came or went: whoever looks at the active ones has to look again."""
         self._serve()
-        self._plans.propose(version, list(self._registry.active.values()), self._statistics)
-        for query, error in deleted.items():
-            query.ended(ends[query], error)
-        if deleted:
+        if change.deleted:
             self._drop_unneeded()
-        for query in created:
-            query.activated(since)
 
     def _serve(self) -> None:
-        """Whoever looks at the active queries has to look again."""
-        active = self._registry.active.values()
+        active = self.members.active
         self.candidate.serves(active)
         sub_stream_us = cut_sub_streams(q.logical for q in active)
         self._early.serves(active, sub_stream_us, self._state.progress.highest_us)
         self._early_clock.look()
 
-    def _boundary(self, query: Query) -> int:
-        """Where a query ends that is stopped now: nothing after it was emitted, nothing is owed."""
-        if query.logical.is_selection:
-            highest = self._state.progress.highest_us
-            return BEGINNING if highest <= BEGINNING else highest + 1
-        early = self._state.closed_upto_us.get(int(query.uid), BEGINNING)
-        return max(self._state.emitted_upto_us, early)
-
     def _drop_unneeded(self) -> None:
         """Free the state of queries that are gone; the files go once it is written down."""
-        active = list(self._registry.active.values())
+        active = self.members.active
         kept = still_needed(
             active,
             self._state.sections,
-            self._plans.plans,
+            self.members.plans.plans,
             self._state.emitted_upto_us,
             BEGINNING,
         )
         alive = {int(q.uid) for q in active}
         self._purge = any(
             2 * len(alive & members) <= len(members)
-            for members in (members_of(ref, self._plans.plans) for ref in kept)
+            for members in (members_of(ref, self.members.plans.plans) for ref in kept)
         )
         if len(kept) == len(self._state.sections):
             return
@@ -358,7 +285,7 @@ class Pipeline:
         self._journal.commit(self._state.txn, self._state.record())
         for name in before - self._state.files:
             self._journal.buckets.delete(name)
-        self._forget_plans()
+        self.members.forget_plans(self._state)
 
     # -- transactions -------------------------------------------------------------------------
 
@@ -392,12 +319,12 @@ class Pipeline:
         started = time.monotonic()
         begin = self._replaying
         if begin is None:
-            self._apply_requests()
+            self.members.apply(self._state)
             begin = Begin(
                 self._state.txn + 1,
                 "batch",
                 batch_id,
-                int(self._registry.version),
+                self.members.version,
                 self._clock.now(),
                 self._intake.ranges(self._state.offsets, turn.until_s),
             )
@@ -407,7 +334,7 @@ class Pipeline:
         self._transact(begin, batch, defer=self._catches_up(started))
         self._replaying = None
         self._intake.done(self._state.offsets)
-        self._apply_requests()
+        self.members.apply(self._state)
         self.batches += 1
         self._ended_at = time.monotonic()
         self.last_batch_ms = (self._ended_at - started) * 1000.0
@@ -467,7 +394,7 @@ class Pipeline:
 
     def _tick(self, now_s: float, early: tuple[EarlyDue, ...] = ()) -> None:
         """A transaction without a batch."""
-        begin = Begin(self._state.txn + 1, "tick", -1, int(self._registry.version), now_s)
+        begin = Begin(self._state.txn + 1, "tick", -1, self.members.version, now_s)
         self._journal.begin(begin)
         self._transact(begin, None, early=early)
 
@@ -492,21 +419,21 @@ class Pipeline:
             spark=self._spark,
             stream=self.stream,
             journal=self._journal,
-            plans=self._plans,
+            plans=self.members.plans,
             setting=self.setting,
             clock=self._clock,
-            queries=self._queries,
+            queries=self.members.queries,
             state=self._state,
             purge=self._purge,
             give_up_files=self._intake.give_up_files,
-            exclude=self._exclude,
+            exclude=lambda reasons: self.members.exclude(reasons, self._state),
             listeners=self._listeners,
             early=self._early,
         )
         outcome = transaction.run(begin, batch, defer=defer, early=early)
         if self._replaying is None:
             self.candidate.learn(begin, outcome)
-        active = self._registry.active
+        active = self.members.registry.active
         late = {u: n for u, n in outcome.state.late.items() if QueryUid(u) in active}
         closed = {u: t for u, t in outcome.state.closed_upto_us.items() if QueryUid(u) in active}
         self._state = replace(outcome.state, late=late, closed_upto_us=closed)
@@ -515,45 +442,18 @@ class Pipeline:
             self._journal.buckets.delete(name)
         if not defer:
             self._purge = False
-        self._statistics = outcome.statistics or self._statistics
-        self._exclude(outcome.failed)
-        self._forget_plans()
-
-    def _exclude(self, reasons: Mapping[int, str]) -> int:
-        """Take failed queries out of the plan; returns its version."""
-        failed = {self._queries[u]: r for u, r in reasons.items() if u in self._registry.active}
-        if failed:
-            self._change([], failed)
-        return int(self._registry.version)
+        self.members.statistics = outcome.statistics or self.members.statistics
+        self.members.exclude(outcome.failed, self._state)
+        self.members.forget_plans(self._state)
 
     # -- small things -------------------------------------------------------------------------
 
-    def _forget_plans(self) -> None:
-        """Let go of plan versions that no section needs, and of the changelogs before them."""
-        live = {s.version for s in self._state.sections if s.uids is None}
-        live.add(int(self._registry.version))
-        self._plans.keep(live)
-        oldest = min(live)
-        if oldest - self._oldest_change >= _MANY_CHANGES:
-            entry = self._plans[oldest]
-            self._journal.forget_changes(oldest, snapshot_record(entry, self._queries))
-            self._oldest_change = oldest
-
     def _fail_all(self, error: Exception) -> None:
         self._failure = error
-        for uid in self._registry.active:
-            self._queries[int(uid)].ended(None, f"stream {self.name!r}: {reason_of(error)}")
+        for uid in self.members.registry.active:
+            self.members.queries[int(uid)].ended(None, f"stream {self.name!r}: {reason_of(error)}")
 
     def explain(self) -> str:
         """The current plan in words."""
         with self._lock:
-            entry = self._plans[int(self._registry.version)]
-            sections, width = self._state.sections, self._registry.width
-            return explain_plan(self.name, entry.plan, entry.queries, sections, width)
-
-    def explain_query(self, query: Query) -> str:
-        """Where one query runs, and why."""
-        active = self._registry.active.get(query.uid)
-        if active is None:
-            return f"query {query.name!r}: {query.status}"
-        return explain_query(active, self._plans[int(self._registry.version)].plan)
+            return self.members.explain(self.name, self._state)

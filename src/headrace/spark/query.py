@@ -186,7 +186,7 @@ class Query:
 
     def explain(self) -> str:
         """How it is run: its group, classes and lane, in words."""
-        return self._pipeline.explain_query(self)
+        return self._pipeline.members.explain_query(self)
 
     def __repr__(self) -> str:
         return f"<Query {self.name!r} {self._status}>"

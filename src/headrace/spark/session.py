@@ -376,7 +376,7 @@ class Session:
         pipeline = self._pipeline(name, stream, logical.stream, str(uid))
         pipeline.restore(self._remake(pipeline))
         if self._started:
-            pipeline.start_after_us = self._highest_us(logical.stream)
+            pipeline.members.start_after_us = self._highest_us(logical.stream)
             pipeline.start()
         return pipeline
 
