@@ -19,6 +19,8 @@ from headrace.kernels.combine import combine, merge_answers
 from headrace.kernels.finish import SumOverflow, finish
 from headrace.kernels.holistic import HllTables, count_distinct, hll_estimate, percentiles
 from headrace.kernels.keys import match_keys
+from headrace.kernels.kmeans import kmeans
+from headrace.kernels.points import unpacked
 from headrace.kernels.shapes import Asked, Shape
 from headrace.kernels.states import State, concat
 from headrace.query.arrow import arrow_type
@@ -49,7 +51,7 @@ class Result:
     """Finished rows of one shape: `_q`, `_start`, `_end`, keys k0…, aggregates a0…
 
     Rows of one query and window are next to each other. Those of approximate queries also tell how
-    many tuples each aggregate counts and how they spread: a0_n, a0_mean, a0_squares, …
+    many tuples each aggregate counts: a0_n, …
     """
 
     shape: Shape
@@ -202,10 +204,14 @@ def _values(
                     by_value.setdefault((need.value, need.sketch), []).append(one.uid)
         for value, uids in by_value.items():
             wanted.setdefault(value, []).append((window, tuple(uids)))
-    return {
-        value: {a.window: a for a in combined(blocks.get((keys, *value), ()), due)}
-        for value, due in wanted.items()
-    }
+    out: dict[tuple[str, int | None], dict[Span, Answer]] = {}
+    for value, due in wanted.items():
+        found: dict[Span, list[Answer]] = {}
+        for one in combined(blocks.get((keys, *value), ()), due):
+            found.setdefault(one.window, []).append(one)
+        # Queries of one window may keep the value in groups of their own.
+        out[value] = {window: merge_answers(parts) for window, parts in found.items()}
+    return out
 
 
 def finish_answer(
@@ -273,27 +279,14 @@ def _finish_shape(
             columns[f"a{place}"] = finish(
                 call, state, counted, time_zone=setting.time_zone, ansi=setting.ansi
             )
-            if shape.query.accuracy is not None:
-                spread = states[spread_of(call)]
-                columns |= _spread(f"a{place}", spread, counted, rows)
         else:
             other = values.get((need.value, need.sketch))
             columns[f"a{place}"] = _finish_value(call, need, main, number, key, other, setting)
+        if shape.query.accuracy is not None:
+            state = states[spread_of(call)]
+            n = (state if rows is None else state.take(rows)).parts.get("n", counted)
+            columns[f"a{place}_n"] = pa.array(n.astype(np.float64))
     return pa.table(columns)
-
-
-def _spread(name: str, state: State, counted: Ints, rows: Ints | None) -> dict[str, pa.Array]:
-    """How many tuples an aggregate counts, their mean, and their squared deviations from it."""
-    if rows is not None:
-        state = state.take(rows)
-    n = state.parts.get("n", counted)
-    mean = state.parts.get("mean", np.ones(len(n)))
-    squares = state.parts.get("m2", np.zeros(len(n)))
-    parts = (n, np.where(n > 0, mean, 0.0), np.where(n > 0, squares, 0.0))
-    return {
-        f"{name}_{word}": pa.array(part.astype(np.float64))
-        for word, part in zip(("n", "mean", "squares"), parts, strict=True)
-    }
 
 
 def _finish_value(
@@ -323,9 +316,12 @@ def _finish_value(
         ranks = states[0].parts["v"][rows] if states else np.empty(0, np.int64)
         return pa.array(hll_estimate(group, ranks, size, need.sketch, setting.hll))
     kind = arrow_type(call.result_type, setting.time_zone)
-    item = kind if call.single_percentage else kind.value_type
     if other is None:
         return pa.nulls(size, kind)
+    if call.function in (Function.KMEANS, Function.KMEANS_COST):
+        assert value_column is not None
+        return _clustered(call, group, value_column, other.rows[rows], size, kind)
+    item = kind if call.single_percentage else kind.value_type
     assert value_column is not None
     values = values_of(value_column)
     found, total = percentiles(group, values.data, other.rows[rows], size, call.percentages)
@@ -337,6 +333,21 @@ def _finish_value(
     offsets = pa.array(np.arange(size + 1, dtype=np.int32) * width)
     lists = pa.ListArray.from_arrays(offsets, each)
     return lists if known.all() else _masked(lists, known)
+
+
+def _clustered(
+    call: AggregateCall, group: Ints, points: pa.Array, counts: Ints, size: int, kind: pa.DataType
+) -> pa.Array:
+    """Centres, or the mean squared distance to the nearest one, group by group."""
+    where = unpacked(points, 1 + len(call.coordinates))
+    out: list[object] = [None] * size
+    for one in np.unique(group).tolist():
+        mine = group == one
+        weights = counts[mine].astype(np.float64)
+        centres, off = kmeans(where[mine], weights, call.clusters)
+        cost = float(off @ weights / weights.sum())
+        out[one] = centres.tolist() if call.function is Function.KMEANS else cost
+    return pa.array(out, type=kind)
 
 
 def _through_double(values: pa.Array) -> pa.Array:

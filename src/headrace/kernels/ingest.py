@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,10 +15,11 @@ from headrace.kernels.classify import NOBODY, ClassSpace, class_space, matching
 from headrace.kernels.columns import Bools, Ints, flat, values_of
 from headrace.kernels.holistic import hll_registers
 from headrace.kernels.keys import encode_keys, in_key_order
+from headrace.kernels.points import packed
 from headrace.kernels.sessions import cut_runs
 from headrace.kernels.slicing import slice_times
 from headrace.kernels.states import State, lift
-from headrace.query.plan import LAST_TIME, RANK, Group, Partial, SharedPlan
+from headrace.query.plan import LAST_TIME, RANK, Group, Partial, SharedPlan, parts_of
 from headrace.query.window import SessionWindow, TimeWindow
 
 
@@ -70,7 +70,7 @@ class Ingested:
 class _Shared:
     """Work that groups of one table share: key codes and slices."""
 
-    table: Mapping[str, pa.ChunkedArray]
+    table: dict[str, pa.ChunkedArray]
     times: Ints
     cuts: tuple[int, ...]
     keys: dict[tuple[str, ...], tuple[Ints, pa.Table]] = field(default_factory=dict)
@@ -138,6 +138,8 @@ def _reduce(
     values: Ints | None = None
     ranks: Ints | None = None
     if group.value is not None:
+        if group.value not in shared.table:
+            shared.table[group.value] = packed([shared.table[n] for n in parts_of(group.value)])
         array = flat(shared.table[group.value])
         if array.null_count:
             wanted &= array.is_valid().to_numpy(zero_copy_only=False)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from headrace.kernels.answers import combined
 from headrace.kernels.blocks import Answer, Block
-from headrace.kernels.columns import Ints
-from headrace.kernels.keys import unify_keys
+from headrace.kernels.columns import Ints, flat
+from headrace.kernels.keys import match_keys, unify_keys
 from headrace.query.plan import Partial
 from headrace.query.window import Span
 
@@ -83,3 +83,51 @@ def _spread(
         else:
             mean[row, columns] = 1.0
     return Spread(n, mean, squares)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Tuples that were kept themselves: how often each value is there, of which group and
+    stratum."""
+
+    group: Ints
+    stratum: Ints
+    values: pa.Array
+    counts: Floats
+
+
+def kept_tuples(
+    main: Stratified, blocks: Sequence[Block], strata: Sequence[Span], uids: Sequence[int]
+) -> Kept | None:
+    """The tuples behind the groups of a window; None where none is there."""
+    place = {span: number for number, span in enumerate(strata)}
+    answers = list(combined(blocks, [(span, tuple(uids)) for span in strata]))
+    if not answers:
+        return None
+    n_keys = max(main.keys.num_rows, 1)
+    ids = main.uids * n_keys + main.key
+    groups, stratum, values, counts = [], [], [], []
+    for one in answers:
+        row = _rows_of(one.keys.select(one.keys.column_names[:-1]), main.keys)
+        mine = np.array(one.uids, dtype=np.int64)[one.query] * n_keys + row[one.key]
+        groups.append(np.searchsorted(ids, mine))
+        stratum.append(np.full(len(one.key), place[one.window], dtype=np.int64))
+        column = one.keys.column(one.keys.num_columns - 1)
+        values.append(flat(column).take(pa.array(one.key)))
+        counts.append(one.rows.astype(np.float64))
+    return Kept(
+        np.concatenate(groups),
+        np.concatenate(stratum),
+        pa.concat_arrays(values),
+        np.concatenate(counts),
+    )
+
+
+def _rows_of(keys: pa.Table, known: pa.Table) -> Ints:
+    """The row of every key in a table that has it."""
+    if not keys.num_columns:
+        return np.zeros(max(keys.num_rows, 1), dtype=np.int64)
+    (ours, theirs), table = match_keys([known, keys.rename_columns(known.column_names)])
+    row = np.empty(table.num_rows, dtype=np.int64)
+    row[ours] = np.arange(known.num_rows)
+    return row[theirs]

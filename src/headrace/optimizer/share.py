@@ -13,8 +13,8 @@ from headrace.query.needs import (
     column_name,
     expressions_of,
     is_sampled,
-    needs_of,
     partials_of,
+    values_of,
 )
 from headrace.query.plan import (
     LAST_TIME,
@@ -104,14 +104,13 @@ def _families_of(
     query: ActiveQuery, sub_stream_us: int | None, *, rows_in_jvm: bool
 ) -> list[Family]:
     logical = query.logical
-    values = {(n.value, n.sketch) for n in needs_of(logical) if n.value is not None}
     main = Family(
         tuple(column_name(k) for k in logical.keys),
         logical.is_session,
         sub_stream_us if logical.accuracy is not None else None,
         is_sampled(logical, rows_in_jvm=rows_in_jvm),
     )
-    ordered = sorted(values, key=repr)
+    ordered = sorted(values_of(logical), key=repr)
     return [main, *(replace(main, value=value, sketch=sketch) for value, sketch in ordered)]
 
 

@@ -29,6 +29,8 @@ class Function(StrEnum):
     COUNT_DISTINCT = "count_distinct"
     APPROX_COUNT_DISTINCT = "approx_count_distinct"
     PERCENTILE_APPROX = "percentile_approx"
+    KMEANS = "kmeans"
+    KMEANS_COST = "kmeans_cost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,9 @@ class AggregateCall:
     ignore_nulls: bool = False
     condition: Expression | None = None
     """The FILTER of FIRST and LAST; other aggregates have it inside their argument."""
+    clusters: int = 0
+    coordinates: tuple[Expression, ...] = ()
+    """Of points to be clustered, beside the first, which is the argument."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from headrace.query.logical import AggregateCall, Expression, Function, LogicalQuery
-from headrace.query.plan import Op, Partial, derived_name
+from headrace.query.plan import Op, Partial, derived_name, joined
 from headrace.query.predicate import truths_of
 
 _OPS: dict[Function, Op] = {
@@ -45,6 +45,8 @@ def need_of(call: AggregateCall) -> Need:
     argument = call.argument
     if call.function in (Function.COUNT_DISTINCT, Function.PERCENTILE_APPROX):
         return Need(value=column_name(argument))
+    if call.function in (Function.KMEANS, Function.KMEANS_COST):
+        return Need(value=joined([column_name(e) for e in (argument, *call.coordinates)]))
     if call.function is Function.APPROX_COUNT_DISTINCT:
         precision = math.ceil(2.0 * math.log(1.106 / call.relative_sd) / math.log(2.0))
         return Need(value=column_name(hashed(argument)), sketch=precision)
@@ -68,11 +70,33 @@ def needs_of(query: LogicalQuery) -> tuple[Need, ...]:
 
 def spread_of(call: AggregateCall) -> Partial:
     """What the bounds of an aggregate need: how many tuples it counts, or their moments."""
-    if call.function is Function.COUNT or call.argument is None:
+    if call.argument is None or kept_of(call) is not None:
+        return Partial("rows")
+    if call.function is Function.COUNT:
         partial = need_of(call).partial
         assert partial is not None
         return partial
     return Partial("moments", column_name(call.argument), call.argument.type)
+
+
+_SPREADS = (Function.VAR_SAMP, Function.VAR_POP, Function.STDDEV_SAMP, Function.STDDEV_POP)
+_RANKS = (Function.PERCENTILE_APPROX, Function.KMEANS, Function.KMEANS_COST)
+
+
+def kept_of(call: AggregateCall) -> str | None:
+    """The value whose tuples the bounds of an aggregate are made from; None where moments do."""
+    if call.function in _SPREADS:
+        assert call.argument is not None
+        return column_name(call.argument)
+    return need_of(call).value if call.function in _RANKS else None
+
+
+def values_of(query: LogicalQuery) -> set[tuple[str, int | None]]:
+    """Every value that is kept for a query, with the precision of its sketch."""
+    found = {(n.value, n.sketch) for n in needs_of(query) if n.value is not None}
+    if query.accuracy is not None:
+        found |= {(v, None) for c in query.aggregates if (v := kept_of(c)) is not None}
+    return found
 
 
 def partials_of(query: LogicalQuery) -> set[Partial]:
@@ -99,5 +123,6 @@ def expressions_of(query: LogicalQuery) -> tuple[Expression, ...]:
         for c in query.aggregates
         if c.argument is not None
     ]
+    arguments += [e for c in query.aggregates for e in c.coordinates]
     conditions = [c.condition for c in query.aggregates if c.condition is not None]
     return (*query.keys, *query.selected, *arguments, *conditions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,6 +34,7 @@ RANK = Partial("max", "_rank")
 """The rank of an HLL++ register."""
 LAST_TIME = Partial("max", "_time", "timestamp")
 """The last event time of a run: session groups keep it beside what they are asked for."""
+_JOINED = "\x1f"
 COMPUTED = frozenset({"_rank", "_time"})
 """Columns the kernels make themselves."""
 
@@ -111,7 +112,7 @@ class SharedPlan:
         """Every column the kernels read, beside event time."""
         wanted: set[str] = set()
         for group in self.groups:
-            wanted.update(group.keys, group.axes, [group.value] if group.value else [])
+            wanted.update(group.keys, group.axes, parts_of(group.value) if group.value else ())
             wanted.update(p.column for p in group.partials if p.column is not None)
             wanted.update(p.condition for p in group.partials if p.condition is not None)
         wanted -= COMPUTED
@@ -119,6 +120,16 @@ class SharedPlan:
             wanted.update(selector.columns)
             wanted.update(axis_of(leaf) for leaf in leaves(selector.where))
         return tuple(sorted(wanted))
+
+
+def joined(names: Sequence[str]) -> str:
+    """The name of a value that is made of several columns."""
+    return _JOINED.join(names)
+
+
+def parts_of(value: str) -> tuple[str, ...]:
+    """The columns that a value is made of."""
+    return tuple(value.split(_JOINED))
 
 
 def derived_name(sql: str) -> str:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import re
 import threading
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StructType
 
 from headrace.errors import QueryError
 from headrace.kernels.holistic import HllTables
+from headrace.kernels.kmeans import kmeans
 from headrace.query.predicate import Bound
 from headrace.query.schema import Column, StreamSchema
 
@@ -41,6 +45,8 @@ class SparkAnalyzer:
             value = spark.conf.get(name, None)
             if value is not None:
                 self._spark.conf.set(name, value)
+        for function, type_ in (("kmeans", "array<array<double>>"), ("kmeans_cost", "double")):
+            self._spark.udf.register(function, clustering(function, type_))
         self._columns: dict[tuple[str, str], tuple[Column, ...]] = {}
         self._constants: dict[tuple[str, str], Bound] = {}
         self._lock = threading.Lock()
@@ -99,6 +105,19 @@ class SparkAnalyzer:
     def hll_tables(self) -> HllTables:
         """HyperLogLog++ constants of the running Spark."""
         return read_hll_tables(self._spark)
+
+
+def clustering(name: str, type_: str) -> Any:
+    """An aggregate of our own as Spark knows it: for typing, and to compare with."""
+
+    def clustered(clusters: pd.Series, *coordinates: pd.Series) -> Any:
+        points = pd.concat(coordinates, axis=1).dropna().to_numpy(dtype=float)
+        if not len(points):
+            return None
+        centres, off = kmeans(points, np.ones(len(points)), int(clusters.iloc[0]))
+        return centres.tolist() if name == "kmeans" else float(off.mean())
+
+    return pandas_udf(clustered, returnType=type_)  # type: ignore[call-overload]  # names no lists
 
 
 def columns_of(schema: StructType) -> tuple[Column, ...]:

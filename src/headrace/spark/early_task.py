@@ -13,15 +13,13 @@ import pyarrow.compute as pc
 from headrace.kernels.answers import Blocks, Failure, Result, Setting
 from headrace.kernels.keys import match_keys
 from headrace.kernels.shapes import Asked, Shape
-from headrace.kernels.strata import Stratified, stratified
-from headrace.progress import bounds
-from headrace.progress.bounds import Bounded, Flags, Floats, Found, Strata
+from headrace.progress.bounds import Bounded, Flags, Floats, Strata
 from headrace.progress.closing import weak
 from headrace.query.accuracy import Accuracy
 from headrace.query.arrow import arrow_type
-from headrace.query.logical import AggregateCall, Function
-from headrace.query.needs import spread_of
+from headrace.query.logical import Function
 from headrace.spark.early import EarlyDue
+from headrace.spark.estimates import Estimated, estimated
 from headrace.spark.messages import Message, ipc_bytes
 from headrace.spark.store import Store
 from headrace.types import BEGINNING, to_datetime
@@ -49,14 +47,14 @@ class EarlyTask:
 
     # -- exact rows ---------------------------------------------------------------------------
 
-    def exact(self, result: Result | Failure) -> Result | Failure | None:
+    def exact(self, result: Result | Failure, blocks: Blocks) -> Result | Failure | None:
         """Rows that are complete, less those that were answered early; None where none is left."""
         if isinstance(result, Failure) or result.shape.query.accuracy is None:
             return result
         query, table = result.shape.query, result.table
         accuracy = query.accuracy
         assert accuracy is not None
-        self._learn(result.shape, table)
+        self._learn(result, blocks)
         if not accuracy.refine:
             upto = self.closed_upto_us
             ends = table.column("_end").to_numpy()
@@ -67,7 +65,7 @@ class EarlyTask:
             return None
         columns = {name: table.column(name) for name in table.column_names}
         for place in range(len(query.aggregates)):
-            value = table.column(f"a{place}").cast(pa.float64(), safe=False)
+            value = _as_bound(table.column(f"a{place}"))
             n = table.column(f"a{place}_n")
             sure = pa.array(np.ones(table.num_rows, bool))
             told = (value, value, n.cast(pa.int64()), n, sure)
@@ -77,15 +75,23 @@ class EarlyTask:
         self._note_met(made, np.ones(table.num_rows, bool))
         return Result(result.shape, made)
 
-    def _learn(self, shape: Shape, table: pa.Table) -> None:
+    def _learn(self, result: Result, blocks: Blocks) -> None:
+        """What a complete window tells of queries that have closed none yet."""
+        shape, table = result.shape, result.table
+        accuracy = shape.query.accuracy
+        assert accuracy is not None
         uids = table.column("_q").to_numpy()
-        for uid in np.unique(uids).tolist():
-            mine = table.filter(pa.array(uids == uid))
-            found = [
-                Found(*(_row(mine.column(f"a{place}_{w}")) for w in ("n", "mean", "squares")))
-                for place in range(len(shape.query.aggregates))
-            ]
-            self._note_strength(uid, shape.query.aggregates, found)
+        ends, starts = table.column("_end").to_numpy(), table.column("_start").to_numpy()
+        for end in np.unique(ends).tolist():
+            here = ends == end
+            fresh = [u for u in np.unique(uids[here]).tolist() if u not in self.closed_upto_us]
+            if fresh:
+                span = int(starts[here][0]), end
+                made = estimated(
+                    shape, fresh, blocks, [span], Strata.complete(), accuracy.confidence
+                )
+                if made is not None:
+                    self._note_strengths(made)
 
     def _not_answered(self, table: pa.Table, keys: int) -> pa.Table:
         """Rows of groups that were not answered early."""
@@ -108,32 +114,22 @@ class EarlyTask:
             if uid in asked:
                 shapes.setdefault(asked[uid].shape, []).append(uid)
         spans = [due.span] if due.strata is None else [(s.start_us, s.end_us) for s in due.strata]
+        strata = Strata.complete() if due.strata is None else Strata.of(due.strata)
         for number, (shape, uids) in enumerate(shapes.items()):
-            partials = {spread_of(call) for call in shape.query.aggregates}
-            here = blocks.get((shape.keys, None, None), ())
-            found = stratified(here, spans, uids, partials)
-            if found is not None:
-                yield from self._answered(due, shape, found, f"{name}-{number:04d}.answered")
+            accuracy = shape.query.accuracy
+            assert accuracy is not None
+            made = estimated(shape, uids, blocks, spans, strata, accuracy.confidence)
+            if made is not None:
+                self._note_strengths(made)
+                yield from self._answered(due, shape, made, f"{name}-{number:04d}.answered")
 
     def _answered(
-        self, due: EarlyDue, shape: Shape, found: Stratified, name: str
+        self, due: EarlyDue, shape: Shape, made: Estimated, name: str
     ) -> Iterator[Result | Failure]:
-        accuracy = shape.query.accuracy
+        accuracy, found = shape.query.accuracy, made.groups
         assert accuracy is not None
-        strata = Strata.complete() if due.strata is None else Strata.of(due.strata)
-        spreads = [found.spreads[spread_of(call)] for call in shape.query.aggregates]
-        parts = [Found(s.n, s.mean, s.squares) for s in spreads]
-        for uid in np.unique(found.uids).tolist():
-            mine = found.uids == uid
-            some = [Found(p.n[:, mine], p.mean[:, mine], p.squares[:, mine]) for p in parts]
-            whole = [part.scaled(strata) for part in some]
-            self._note_strength(uid, shape.query.aggregates, whole)
-        calls = shape.query.aggregates
-        bounded = [
-            _bounded(call, part, strata, accuracy.confidence)
-            for call, part in zip(calls, parts, strict=True)
-        ]
-        table = self._table(due, shape, found, bounded, accuracy)
+        bounded = [estimate.bounded for estimate in made.estimates]
+        table = self._table(due, shape, made, accuracy)
         met = _all_met(bounded, accuracy) if due.strata is not None else None
         if met is not None and accuracy.fallback != "best_effort":
             if accuracy.fallback == "exact":
@@ -161,10 +157,10 @@ class EarlyTask:
         self,
         due: EarlyDue,
         shape: Shape,
-        found: Stratified,
-        bounded: Sequence[Bounded],
+        made: Estimated,
         accuracy: Accuracy,
     ) -> pa.Table:
+        found = made.groups
         size, zone = len(found.uids), self.setting.time_zone
         columns: dict[str, pa.Array] = {
             "_q": pa.array(found.uids),
@@ -176,11 +172,16 @@ class EarlyTask:
             assert taken is not None
             kind = arrow_type(expression.type, zone)
             columns[f"k{place}"] = taken.column(place).combine_chunks().cast(kind)
-        for place, (call, one) in enumerate(zip(shape.query.aggregates, bounded, strict=True)):
+        calls = zip(shape.query.aggregates, made.estimates, strict=True)
+        for place, (call, estimate) in enumerate(calls):
+            one = estimate.bounded
             empty = one.sample <= 0.0
             null = empty if call.function is not Function.COUNT else np.zeros(size, bool)
             kind = arrow_type(call.result_type, zone)
-            columns[f"a{place}"] = _typed(one.value, null, kind)
+            if estimate.centres:
+                columns[f"a{place}"] = pa.array(estimate.centres, type=kind)
+            else:
+                columns[f"a{place}"] = _typed(one.value, null, kind)
             stated = due.strata is not None
             hidden = null if stated else np.ones(size, bool)
             told = (
@@ -197,17 +198,15 @@ class EarlyTask:
 
     # -- what is remembered -------------------------------------------------------------------
 
-    def _note_strength(
-        self, uid: int, calls: Sequence[AggregateCall], found: Sequence[Found]
-    ) -> None:
-        for call, part in zip(calls, found, strict=True):
-            averages = call.function is Function.AVG
-            strengths = (bounds.strength_of_average if averages else bounds.strength_of_total)(part)
-            there = strengths[part.n.sum(axis=0) > 0.0]
-            weaker, middle = weak(there), weak(there, 0.5)
-            if weaker is not None and middle is not None:
-                known = self.strengths.get(uid, (math.inf, math.inf))
-                self.strengths[uid] = min(known[0], weaker), min(known[1], middle)
+    def _note_strengths(self, made: Estimated) -> None:
+        for uid in np.unique(made.groups.uids).tolist():
+            mine = made.groups.uids == uid
+            for estimate in made.estimates:
+                there = estimate.strengths[mine & (estimate.bounded.sample > 0.0)]
+                weaker, middle = weak(there), weak(there, 0.5)
+                if weaker is not None and middle is not None:
+                    known = self.strengths.get(uid, (math.inf, math.inf))
+                    self.strengths[uid] = min(known[0], weaker), min(known[1], middle)
 
     def _note_met(self, table: pa.Table, met: Flags) -> None:
         uids, starts, ends = (table.column(n).to_numpy() for n in ("_q", "_start", "_end"))
@@ -224,12 +223,6 @@ class EarlyTask:
             "pending": self.pending,
         }
         return Message.of("early", -1, value) if any(value.values()) else None
-
-
-def _bounded(call: AggregateCall, found: Found, strata: Strata, confidence: float) -> Bounded:
-    if call.function is Function.AVG:
-        return bounds.average(found, strata, confidence)
-    return bounds.total(found, strata, confidence)
 
 
 def _all_met(bounded: Sequence[Bounded], accuracy: Accuracy) -> Flags:
@@ -268,9 +261,11 @@ def _named(place: int, told: Sequence[pa.Array]) -> dict[str, pa.Array]:
     return {f"a{place}_{word}": part for word, part in zip(_BOUNDS, told, strict=True)}
 
 
-def _row(column: pa.ChunkedArray) -> Floats:
-    values: Floats = column.to_numpy()[None, :]
-    return values
+def _as_bound(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """An exact value as its own bound; centres have none."""
+    if pa.types.is_list(column.type):
+        return pa.chunked_array([pa.nulls(len(column), pa.float64())])
+    return column.cast(pa.float64(), safe=False)
 
 
 def _without(table: pa.Table, done: pa.Table, names: list[str]) -> pa.Table:

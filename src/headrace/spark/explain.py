@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.kernels.classify import class_space
-from headrace.query.plan import Group, SharedPlan
+from headrace.query.plan import Group, SharedPlan, parts_of
 from headrace.registry.changelog import ActiveQuery
 from headrace.scheduling.decision import Decision
 from headrace.spark.messages import SectionRef
@@ -92,7 +92,8 @@ def _explain_group(
     kept = ", ".join(f"{p.op}({p.column or '*'})" for p in group.partials)
     if group.value is not None:
         what = "registers" if group.sketch is not None else "distinct values"
-        kept = ", ".join([f"{what} of {group.value}", *([kept] if kept else [])])
+        columns = ", ".join(parts_of(group.value))
+        kept = ", ".join([f"{what} of {columns}", *([kept] if kept else [])])
     space = class_space(group)
     cuts = ", ".join(f"{a.column} ({len(a.cuts)} cuts)" for a in space.axes) or "(none)"
     slices = sorted({x for s in sections for x in s.slices})

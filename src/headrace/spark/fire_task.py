@@ -98,7 +98,7 @@ class FireTask:
         staged = 0
         approximate = EarlyTask(self.closed_upto_us, self.answered, self.buckets, self.setting)
         for found in chain(
-            (approximate.exact(f) for f in answer(blocks, due, self.setting)),
+            (approximate.exact(f, blocks) for f in answer(blocks, due, self.setting)),
             answer_sessions(arrivals, asks, self.emitted_upto_us, self.watermark_us, self.setting),
             *(
                 approximate.early(e, asked, blocks, f"{self._name(number)}-{n:04d}")

@@ -8,7 +8,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from headrace.query.plan import SharedPlan, axis_of
+from headrace.query.plan import SharedPlan, axis_of, parts_of
 from headrace.query.predicate import leaves
 from headrace.query.schema import quoted
 from headrace.query.window import TimeWindow
@@ -267,7 +267,7 @@ def _split(plan: SharedPlan) -> tuple[SharedPlan, SharedPlan | None]:
             {
                 *g.keys,
                 *g.axes,
-                g.value or "",
+                *parts_of(g.value or ""),
                 *(name or "" for p in g.partials for name in (p.column, p.condition)),
             }
         )

@@ -29,6 +29,8 @@ class FoundAggregate:
     single_percentage: bool = True
     relative_sd: float = 0.05
     ignore_nulls: bool = False
+    clusters: int = 0
+    coordinates: tuple[str, ...] = ()
 
 
 def find_aggregates(piece: Piece) -> list[FoundAggregate]:
@@ -71,6 +73,7 @@ def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
     percentages: tuple[float, ...] = ()
     single, relative_sd = True, 0.05
     stop, ignore_nulls = close + 1, False
+    clusters, coordinates = 0, tuple[str, ...]()
 
     if distinct:
         if function is not Function.COUNT or name == "count_if":
@@ -92,6 +95,11 @@ def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
         if len(arguments) not in (2, 3):
             raise call.error(f"{name} takes a value, the percentages and at most an accuracy")
         percentages, single = _percentages(arguments[1])
+    elif function in (Function.KMEANS, Function.KMEANS_COST):
+        if len(arguments) < 2:
+            raise call.error(f"{name} takes the number of clusters and the coordinates of a point")
+        clusters = _clusters(arguments[0])
+        argument, coordinates = arguments[1].text, tuple(a.text for a in arguments[2:])
     elif function is Function.APPROX_COUNT_DISTINCT and len(arguments) == 2:
         relative_sd = _number(arguments[1])
     elif function in (Function.FIRST, Function.LAST):
@@ -123,6 +131,8 @@ def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
         single_percentage=single,
         relative_sd=relative_sd,
         ignore_nulls=ignore_nulls,
+        clusters=clusters,
+        coordinates=coordinates,
     )
 
 
@@ -140,6 +150,15 @@ def _percentages(argument: Piece) -> tuple[tuple[float, ...], bool]:
         parts = argument.part(2, argument.close_of(1)).split(TokenType.COMMA)
         return tuple(_fraction(p) for p in parts), False
     return (_fraction(argument),), True
+
+
+_MOST_CLUSTERS = 1_000
+
+
+def _clusters(argument: Piece) -> int:
+    if not argument.text.isdigit() or not 1 <= int(argument.text) <= _MOST_CLUSTERS:
+        raise argument.error(f"the number of clusters is a constant from 1 to {_MOST_CLUSTERS}")
+    return int(argument.text)
 
 
 def _fraction(argument: Piece) -> float:

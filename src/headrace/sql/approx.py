@@ -14,8 +14,19 @@ from headrace.query.window import TimeWindow, Window
 from headrace.sql.text import Piece, tokenize
 
 _FORM = "APPROX(error => 0.05, confidence => 0.95, fallback => 'exact')"
-_BOUNDED = {Function.COUNT, Function.SUM, Function.AVG}
-_WORDS = "COUNT, SUM, AVG"
+_BOUNDED = {
+    Function.COUNT,
+    Function.SUM,
+    Function.AVG,
+    Function.VAR_SAMP,
+    Function.VAR_POP,
+    Function.STDDEV_SAMP,
+    Function.STDDEV_POP,
+    Function.PERCENTILE_APPROX,
+    Function.KMEANS,
+    Function.KMEANS_COST,
+}
+_WORDS = "COUNT, SUM, AVG, STDDEV, VARIANCE, PERCENTILE_APPROX of one percentage, KMEANS"
 
 
 def read_accuracy(source: str, hint: Token) -> Accuracy:
@@ -95,7 +106,7 @@ def check_bounded(
         what = "a selection has no window" if window is None else "a session has no deadline"
         raise hint.error(f"{what}: nothing can be approximated", kind=UnsupportedQuery)
     for call in calls:
-        if call.function not in _BOUNDED:
+        if call.function not in _BOUNDED or not call.single_percentage:
             raise hint.error(
                 f"{call.function} has no bounds before all tuples have come",
                 f"with bounds: {_WORDS}",

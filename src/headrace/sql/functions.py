@@ -29,11 +29,14 @@ AGGREGATES: dict[str, Function] = {
     "approx_count_distinct": Function.APPROX_COUNT_DISTINCT,
     "percentile_approx": Function.PERCENTILE_APPROX,
     "approx_percentile": Function.PERCENTILE_APPROX,
+    "kmeans": Function.KMEANS,
+    "kmeans_cost": Function.KMEANS_COST,
 }
 
 SUPPORTED_AGGREGATES = (
     "COUNT, COUNT(DISTINCT), SUM, AVG, MIN, MAX, STDDEV[_SAMP|_POP], VARIANCE, VAR_SAMP, VAR_POP, "
-    "FIRST, LAST, APPROX_COUNT_DISTINCT, PERCENTILE_APPROX, COUNT_IF, BOOL_AND, BOOL_OR"
+    "FIRST, LAST, APPROX_COUNT_DISTINCT, PERCENTILE_APPROX, COUNT_IF, BOOL_AND, BOOL_OR, KMEANS, "
+    "KMEANS_COST"
 )
 
 OTHER_AGGREGATES = frozenset(

@@ -35,6 +35,7 @@ _NUMERIC = {"tinyint", "smallint", "int", "bigint", "float", "double"}
 _TIMES = {"date", "timestamp", "timestamp_ntz"}
 _KEYABLE = _NUMERIC | _TIMES | {"boolean", "string", "binary"}
 _MOMENTS = {Function.VAR_SAMP, Function.VAR_POP, Function.STDDEV_SAMP, Function.STDDEV_POP}
+_POINTS = {Function.KMEANS, Function.KMEANS_COST}
 _NEEDS_NUMBER = _MOMENTS | {Function.SUM, Function.AVG, Function.PERCENTILE_APPROX}
 _NAME = re.compile(r"\s*(?:[A-Za-z_][A-Za-z_0-9]*|`[^`]+`)\s*")
 
@@ -334,7 +335,9 @@ class _Reader:
     def _calls(self, types: tuple[Column, ...]) -> tuple[AggregateCall, ...]:
         found = self.rewriter.aggregates
         bodies = [self._argument_sql(f) for f in found]
-        listed = [f"{b} AS _c{n}" for n, b in enumerate(bodies) if b is not None]
+        others = [[self.rewriter.on_stream(_piece(c)) for c in f.coordinates] for f in found]
+        every = [b for body, more in zip(bodies, others, strict=True) for b in (body, *more)]
+        listed = [f"{b} AS _c{n}" for n, b in enumerate(every) if b is not None]
         inputs = iter(
             self._analyzed(f"SELECT {', '.join(listed)} FROM {self._from}") if listed else ()
         )
@@ -348,15 +351,17 @@ class _Reader:
                 relative_sd=f.relative_sd,
                 ignore_nulls=f.ignore_nulls,
                 condition=self._condition(f),
+                clusters=f.clusters,
+                coordinates=tuple(self._argument(f, c, next(inputs).type) for c in more),
             )
-            for f, body, result in zip(found, bodies, types, strict=True)
+            for f, body, more, result in zip(found, bodies, others, types, strict=True)
         )
 
     def _condition(self, found: FoundAggregate) -> Expression | None:
         """FIRST and LAST tell a null inside their FILTER from a tuple outside it."""
         if found.condition is None or found.function not in (Function.FIRST, Function.LAST):
             return None
-        sql = self.rewriter.on_stream(Piece(found.condition, tokenize(found.condition)))
+        sql = self.rewriter.on_stream(_piece(found.condition))
         return self._expression(f"({sql})", "boolean")
 
     def _argument_sql(self, found: FoundAggregate) -> str | None:
@@ -367,7 +372,7 @@ class _Reader:
             body = f"CASE WHEN {found.condition} THEN {'1' if body is None else body} END"
         if body is None:
             return None
-        return self.rewriter.on_stream(Piece(body, tokenize(body)))
+        return self.rewriter.on_stream(_piece(body))
 
     def _argument(self, found: FoundAggregate, body: str, type_: str) -> Expression:
         numeric = type_ in _NUMERIC or decimal_of(type_) is not None
@@ -375,6 +380,8 @@ class _Reader:
         supported = type_ in _KEYABLE or numeric
         if found.function in _NEEDS_NUMBER:
             supported = numeric or sortable or type_ == "string"
+        if found.function in _POINTS:
+            supported = numeric
         if not supported:
             raise found.piece.error(
                 f"{found.function} over the type {type_} is not supported", kind=UnsupportedQuery
@@ -435,6 +442,10 @@ class _Reader:
             self.analyzer.columns(self.stream, self.text)
         except QueryError as error:
             raise error from first
+
+
+def _piece(text: str) -> Piece:
+    return Piece(text, tokenize(text))
 
 
 def _readable(piece: Piece) -> str:
