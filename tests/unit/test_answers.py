@@ -257,3 +257,23 @@ def test_answers_over_several_plans_meet_in_the_queries_they_share(seed: int) ->
 def test_nothing_ingested_is_nothing_told() -> None:
     queries = random_queries(random.Random(1), 3)
     assert list(answer({}, due_of(queries), SETTING)) == []
+
+
+def test_queries_that_keep_a_value_under_different_plans_do_not_hide_each_other() -> None:
+    """The second query came later: tuples of before are kept for the first one alone."""
+    text = "SELECT COUNT(DISTINCT user_id), percentile_approx(price, 0.5) FROM purchases {} " + (
+        "GROUP BY window(time, '100 microseconds')"
+    )
+    queries = active([text.format(""), text.format("WHERE paid")])
+    before, after = (random_purchases(random.Random(seed), 40) for seed in (1, 2))
+    blocks = blocks_of(planned(queries[:1]), [before])
+    for place, more in blocks_of(planned(queries), [after]).items():
+        blocks.setdefault(place, []).extend(more)
+    due = [((0, 100), list(asked(queries).values()))]
+    found = told(answer(blocks, due, SETTING), queries)
+    first, second = (int(q.uid) for q in queries)
+    wanted = {
+        (first, 0, 100, ()): alone(queries[0].logical, [*before, *after])[()],
+        (second, 0, 100, ()): alone(queries[1].logical, after)[()],
+    }
+    assert found == wanted

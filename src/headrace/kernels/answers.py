@@ -207,8 +207,8 @@ def _values(
     out: dict[tuple[str, int | None], dict[Span, Answer]] = {}
     for value, due in wanted.items():
         found: dict[Span, list[Answer]] = {}
-        for one in combined(blocks.get((keys, *value), ()), due):
-            found.setdefault(one.window, []).append(one)
+        for part in combined(blocks.get((keys, *value), ()), due):
+            found.setdefault(part.window, []).append(part)
         # Queries of one window may keep the value in groups of their own.
         out[value] = {window: merge_answers(parts) for window, parts in found.items()}
     return out
