@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from headrace.errors import QueryError
 from headrace.kernels.holistic import HllTables
-from headrace.kernels.kmeans import kmeans
+from headrace.kmeans import kmeans
 from headrace.query.predicate import Bound
 from headrace.query.schema import Column, StreamSchema
 

@@ -30,6 +30,8 @@ from headrace.types import BEGINNING
 Schedule = tuple[tuple[int, float], ...]
 """Event times, rising, each with the sampling rate from there on."""
 
+_TOTALS = (Function.COUNT, Function.SUM)
+"""They carry the error of the number of tuples."""
 _STALE_US = 400_000
 """What was read longer ago says too little of the end of a window."""
 _LONGEST_GAP_US = 1_000_000
@@ -146,7 +148,7 @@ class EarlyWindows:
             )
 
     def _closer(self, query: ActiveQuery, accuracy: Accuracy) -> _Closer:
-        doubts = any(a.function is not Function.AVG for a in query.logical.aggregates)
+        doubts = any(a.function in _TOTALS for a in query.logical.aggregates)
         return _Closer(
             query,
             accuracy,

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from headrace.kernels.answers import Blocks
 from headrace.kernels.columns import values_of
-from headrace.kernels.kmeans import kmeans
 from headrace.kernels.points import unpacked
 from headrace.kernels.shapes import Shape
 from headrace.kernels.strata import Kept, Stratified, kept_tuples, stratified
+from headrace.kmeans import kmeans
 from headrace.progress import bounds
 from headrace.progress.bounds import Bounded, Floats, Found, Strata
 from headrace.progress.kept import (

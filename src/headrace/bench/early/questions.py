@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import headrace as hr
 from headrace.bench.workloads import StreamSpec, Workload
@@ -41,11 +41,20 @@ class Question:
 
 _YSB = StreamSpec("events", "ysb", lateness=LATENESS)
 _TAXI = StreamSpec("trips", "taxi", lateness=LATENESS)
+_POINTS = StreamSpec(
+    "points",
+    "points",
+    lateness=LATENESS,
+    parameters={"clusters": 5, "extent": 100.0, "spread": 15.0},
+)
 _VIEWS = "WHERE event_type = 'view'"
 QUESTIONS = {
     "ysb": Question("views of all campaigns", _YSB, "COUNT(*)", _VIEWS),
     "ysb-campaigns": Question("views of each campaign", _YSB, "COUNT(*)", _VIEWS, "campaign_id"),
     "nyt": Question("average distance of taxi trips", _TAXI, "AVG(distance)"),
+    "kmeans": Question(
+        "mean squared distance of points to five centres", _POINTS, "KMEANS_COST(5, x, y)"
+    ),
     "nyt-payments": Question("distance by payment", _TAXI, "SUM(distance)", key="payment"),
 }
 
@@ -74,7 +83,7 @@ def workload(
         raise hr.HeadraceError(f"there is no setting {delays!r} (known: {', '.join(DELAYS)})")
     delay, gap = DELAYS[delays]
     stream = asked.stream
-    made = StreamSpec(stream.name, stream.maker, delay, gap, stream.lateness)
+    made = replace(stream, delay=delay, gap=gap)
     # Five windows at a time, so that a hundred take no five minutes.
     window = f"'{window_s:g} seconds', '{1000 * window_s / 5:g} milliseconds'"
     hints = {

@@ -11,9 +11,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from headrace.kmeans import kmeans
 from headrace.progress import bounds
 from headrace.progress.bounds import Bounded, Found, Strata
 from headrace.progress.closing import Aion, AqKSlack, KSlack, weak
+from headrace.progress.kept import Made, mean_of
+from headrace.progress.kept import Tuples as KeptTuples
 from headrace.progress.substreams import (
     BINS,
     Heard,
@@ -24,7 +27,7 @@ from headrace.progress.substreams import (
     merged,
     whole,
 )
-from headrace.simulator.early.stream import Floats, Question, Setting, Tuples, make
+from headrace.simulator.early.stream import CLUSTERS, Floats, Question, Setting, Tuples, make
 
 WAYS = ("aion", "aion-all", "aion-minus", "aq-k-slack", "k-slack")
 """To close windows. `aion-all` works on all that has come, `aion-minus` samples but waits."""
@@ -85,8 +88,8 @@ class _Run:
         self.streams = SubStreams(round(conditions.sub_stream_s * 1e6))
         self.k_slack = KSlack()
         self.aq_k_slack = AqKSlack(conditions.error, conditions.window_s)
-        averages = question.aggregate == "avg"
-        self.aion = Aion(conditions.error, conditions.confidence, doubts_size=not averages)
+        totals = question.aggregate in ("count", "sum")
+        self.aion = Aion(conditions.error, conditions.confidence, doubts_size=totals)
         self.outcome = Outcome()
         self.highest_s = 0.0
         self.rates: dict[int, float] = {}
@@ -166,6 +169,10 @@ class _Run:
     def _learn(self, number: int) -> None:
         """What a complete window tells of the strength of its groups."""
         window = self._window(number)
+        if self.question.aggregate == "kmeans":
+            if len(window.time_s) > 1:
+                self.aion.learned(self._clustered(window, None).strength)
+            return
         found = self._groups(window, [(-np.inf, np.inf)])
         averages = self.question.aggregate == "avg"
         strengths = (bounds.strength_of_average if averages else bounds.strength_of_total)(found)
@@ -205,22 +212,23 @@ class _Run:
 
     def _bounded(self, window: Tuples, strata: tuple[Stratum, ...] | None) -> Bounded:
         """Of the tuples that are there; without strata they are all."""
-        cuts, seen = [(-np.inf, np.inf)], Strata.complete()
-        if strata is not None:
-            edges = [[s.start_us / 1e6, s.end_us / 1e6] for s in strata]
-            at = np.searchsorted(window.time_s, edges)
-            told = [
-                replace(stratum, kept=float(high - low))
-                for stratum, (low, high) in zip(strata, at, strict=True)
-            ]
-            laid = merged(told)
-            cuts, seen = [(s.start_us / 1e6, s.end_us / 1e6) for s in laid], Strata.of(laid)
+        if self.question.aggregate == "kmeans":
+            return self._clustered(window, strata).bounded
+        cuts, seen = _laid(window, strata)
         found = self._groups(window, cuts)
         confidence = self.conditions.confidence
         if self.question.aggregate == "count":
             return bounds.count(found.n, seen, confidence)
         estimate = bounds.total if self.question.aggregate == "sum" else bounds.average
         return estimate(found, seen, confidence)
+
+    def _clustered(self, window: Tuples, strata: tuple[Stratum, ...] | None) -> Made:
+        """The mean squared distance to the centres of what is there."""
+        cuts, seen = _laid(window, strata)
+        stratum = np.searchsorted([low for low, _ in cuts], window.time_s, side="right") - 1
+        tuples = KeptTuples(stratum, np.ones(len(stratum)), seen)
+        _, off = kmeans(window.value, tuples.weights, CLUSTERS)
+        return mean_of(tuples, off, self.conditions.confidence)
 
     def _groups(self, window: Tuples, cuts: list[tuple[float, float]]) -> Found:
         """Of every group in every stretch of time."""
@@ -233,3 +241,19 @@ class _Run:
         mean = np.bincount(part.group, part.value, minlength=size) / np.maximum(n, 1.0)
         off = (part.value - mean[part.group]) ** 2
         return n, mean, np.bincount(part.group, off, minlength=size).astype(np.float64)
+
+
+def _laid(
+    window: Tuples, strata: tuple[Stratum, ...] | None
+) -> tuple[list[tuple[float, float]], Strata]:
+    """Where strata begin and end, laid together where they have few tuples, and what is there."""
+    if strata is None:
+        return [(-np.inf, np.inf)], Strata.complete()
+    edges = [[s.start_us / 1e6, s.end_us / 1e6] for s in strata]
+    at = np.searchsorted(window.time_s, edges)
+    told = [
+        replace(stratum, kept=float(high - low))
+        for stratum, (low, high) in zip(strata, at, strict=True)
+    ]
+    laid = merged(told)
+    return [(s.start_us / 1e6, s.end_us / 1e6) for s in laid], Strata.of(laid)

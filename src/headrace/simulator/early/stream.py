@@ -12,7 +12,8 @@ import numpy.typing as npt
 from headrace.delays import Constant, Delay, read_delay
 
 Floats = npt.NDArray[np.float64]
-Aggregate = Literal["count", "sum", "avg"]
+Aggregate = Literal["count", "sum", "avg", "kmeans"]
+CLUSTERS = 5
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,21 @@ def _distances(rng: np.random.Generator, count: int) -> Floats:
     return rng.lognormal(0.6, 0.75, count)
 
 
+_CENTRES = np.array([[20.0, 10.0], [-30.0, 50.0], [0.0, -50.0], [60.0, 50.0], [-80.0, -30.0]])
+
+
+def _points(rng: np.random.Generator, count: int) -> Floats:
+    """Around five centres, as the benchmark makes them."""
+    near = _CENTRES[rng.integers(0, len(_CENTRES), count)]
+    return np.asarray(near + rng.normal(0.0, 15.0, (count, 2)))
+
+
 QUESTIONS = {
     "ysb": Question("ysb", "count", 1, 1 / 3, _ones),
     "ysb-campaigns": Question("ysb-campaigns", "count", 100, 1 / 3, _ones),
     "nyt": Question("nyt", "avg", 1, 1.0, _distances),
     "nyt-zones": Question("nyt-zones", "sum", 20, 1.0, _distances),
+    "kmeans": Question("kmeans", "kmeans", 1, 1.0, _points),
 }
 
 
