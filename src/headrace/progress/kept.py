@@ -61,13 +61,18 @@ def mean_of(tuples: Tuples, values: Floats, confidence: float) -> Made:
     return Made(average(found, tuples.strata, confidence), float(strength[0]))
 
 
+def mean_square_of(tuples: Tuples, squares: Floats, confidence: float) -> Made:
+    """The mean of squared distances. Squares have longer tails than values: of few of them the
+    deviation is told too small, so bounds are computed for a higher confidence."""
+    return mean_of(tuples, squares, 1.0 - _CAUTION * (1.0 - confidence))
+
+
 def variance_of(tuples: Tuples, values: Floats, confidence: float, *, sampled: bool) -> Made:
     """VAR_POP, or VAR_SAMP of all tuples there will be."""
     weights = tuples.weights
     total = weights.sum()
     center = float(weights @ values) / max(total, 1e-9)
-    # Squares have longer tails than values: with few of them a deviation is told too small.
-    made = mean_of(tuples, (values - center) ** 2, 1.0 - _CAUTION * (1.0 - confidence))
+    made = mean_square_of(tuples, (values - center) ** 2, confidence)
     factor = total / (total - 1.0) if sampled and total > 1.0 else 1.0
     return Made(_scaled(made.bounded, lambda x: factor * x), made.strength)
 

@@ -21,7 +21,7 @@ from headrace.progress.kept import (
     Made,
     Tuples,
     deviation_of,
-    mean_of,
+    mean_square_of,
     percentile_of,
     variance_of,
 )
@@ -126,7 +126,7 @@ def _made(
 ) -> tuple[Made, object]:
     if call.function in (Function.KMEANS, Function.KMEANS_COST):
         centres, off = kmeans(values, tuples.weights, call.clusters)
-        return mean_of(tuples, off, confidence), centres.tolist()
+        return mean_square_of(tuples, off, confidence), centres.tolist()
     if call.function is Function.PERCENTILE_APPROX:
         return percentile_of(tuples, values, call.percentages[0], confidence), None
     return _SPREADS[call.function](tuples, values, confidence), None

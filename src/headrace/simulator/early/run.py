@@ -15,7 +15,7 @@ from headrace.kmeans import kmeans
 from headrace.progress import bounds
 from headrace.progress.bounds import Bounded, Found, Strata
 from headrace.progress.closing import Aion, AqKSlack, KSlack, weak
-from headrace.progress.kept import Made, mean_of
+from headrace.progress.kept import Made, mean_square_of
 from headrace.progress.kept import Tuples as KeptTuples
 from headrace.progress.substreams import (
     BINS,
@@ -228,7 +228,7 @@ class _Run:
         stratum = np.searchsorted([low for low, _ in cuts], window.time_s, side="right") - 1
         tuples = KeptTuples(stratum, np.ones(len(stratum)), seen)
         _, off = kmeans(window.value, tuples.weights, CLUSTERS)
-        return mean_of(tuples, off, self.conditions.confidence)
+        return mean_square_of(tuples, off, self.conditions.confidence)
 
     def _groups(self, window: Tuples, cuts: list[tuple[float, float]]) -> Found:
         """Of every group in every stretch of time."""
