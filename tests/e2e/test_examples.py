@@ -21,6 +21,7 @@ PROMISED = {
         "readings: 12 rows written in this life",
         "22 rows on disk, 22 different windows and sensors",
     ),
+    "approximate.py": ("s after the window: ", "within ", "exact answers took "),
     "explain_sharing.py": (
         "pipeline purchases:",
         "99 queries (revenue-0",

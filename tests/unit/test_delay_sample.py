@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headrace.kernels.delays import DelaySample
+from headrace.kernels.delays import DelaySample, SubStreamCounts
+from headrace.progress.substreams import BINS, EDGES_S
 from headrace.spark.arrivals import Arrivals
 from headrace.spark.offsets import Came, Range
 
@@ -50,3 +51,41 @@ def test_a_source_that_was_asked_tells_when_a_range_came() -> None:
     assert len(came.offsets) <= 66
     assert np.interp(7_050, came.offsets, came.times_s) == pytest.approx(7.05)
     assert Arrivals(object()).of(Range(0, 0, 5)) == Came()  # type: ignore[arg-type]
+
+
+def test_tuples_are_counted_by_sub_stream_and_some_of_their_delays_by_bin() -> None:
+    counts = SubStreamCounts(1_000_000, EDGES_S, None, 0)
+    stamps = np.arange(0, 2_500_000, 1_000)
+    kept = np.arange(2_500) % 5 == 0
+    counts.add(stamps[:1_000], 0, np.full(63, 0.2), kept[:1_000])
+    counts.add(stamps[1_000:], 1_000, np.full(len(stamps[1_000:][8::16]), 0.7), kept[1_000:])
+    found = counts.found
+    assert {n: c[:2] for n, c in found["counts"].items()} == {
+        0: (1_000, 200),
+        1: (1_000, 200),
+        2: (500, 100),
+    }
+    assert found["longest_s"] == 0.7
+    ((place, times),) = found["counts"][0][2]
+    assert EDGES_S[place] <= 0.2 < EDGES_S[place + 1]
+    assert times == 63
+    assert all(0 <= p < BINS for c in found["counts"].values() for p, _ in c[2])
+
+
+def test_without_a_source_that_tells_tuples_came_evenly_since_the_last_batch() -> None:
+    now = 10_000_000
+    counts = SubStreamCounts(1_000_000, EDGES_S, now - 400_000, now)
+    counts.add(np.full(1_600, now - 500_000), 0)
+    delays = {p: n for c in counts.found["counts"].values() for p, n in c[2]}
+    places = [p for p, n in delays.items() for _ in range(n)]
+    assert len(places) == 100
+    assert EDGES_S[min(places) + 1] == pytest.approx(0.1, rel=0.2)
+    assert EDGES_S[max(places)] == pytest.approx(0.5, rel=0.2)
+    unknown = SubStreamCounts(1_000_000, EDGES_S, None, now)
+    unknown.add(np.full(1_600, now - 500_000), 0)
+    assert unknown.found["counts"][9] == (1_600, 1_600, [])
+    few = SubStreamCounts(1_000_000, EDGES_S, None, now)
+    few.add(np.array([now]), 3)
+    far = SubStreamCounts(10, EDGES_S, None, now)
+    far.add(np.array([0, 10**12]), 0)
+    assert len(far.found["counts"]) == len(few.found["counts"]) + 1

@@ -60,13 +60,31 @@ def test_groups_that_are_small_wait_for_the_fewest_stragglers_that_suffice() -> 
 
 @pytest.mark.parametrize("setting", ["EC-CC", "bursts", "stops"])
 def test_a_stream_that_changes_is_waited_for_and_no_guarantee_is_broken(setting: str) -> None:
-    conditions = Conditions(windows=WINDOWS, rate=2_500.0)
+    conditions = Conditions(windows=2 * WINDOWS, rate=2_500.0)
     found = simulate(QUESTIONS["ysb"], SETTINGS[setting], "aion", conditions)
     errors, met = np.concatenate(found.errors), np.concatenate(found.met)
     assert np.mean(errors[met] <= conditions.error) >= 0.95
     assert np.mean(np.concatenate(found.within)) >= 0.94
     assert np.median(found.latency_s) < 0.05, "most windows see no change"
     assert max(found.latency_s) > 1.0, "those that do are closed late"
+
+
+def test_values_that_cannot_be_estimated_are_waited_for_or_said_to_be_uncertain() -> None:
+    conditions = Conditions(windows=WINDOWS, rate=2_500.0)
+    for question in ("heavy-tails", "near-zero"):
+        found = simulate(QUESTIONS[question], SETTINGS["EC"], "aion-all", conditions)
+        errors, met = np.concatenate(found.errors), np.concatenate(found.met)
+        assert np.median(found.latency_s) > 0.15, question
+        assert np.mean(errors[met] <= conditions.error) >= 0.95, question
+    zero = simulate(QUESTIONS["near-zero"], SETTINGS["EC"], "aion-all", conditions)
+    assert np.median(zero.latency_s) > 1.0, "a mean near zero needs all but all of its tuples"
+
+
+def test_equal_values_are_as_sure_as_their_number() -> None:
+    early = row("alike", "EC", "aion-all")
+    assert early.latency_s < 0.05
+    assert early.error < 0.002, "the rate is even"
+    assert early.met == 1.0
 
 
 def test_aq_k_slack_leaves_out_what_the_error_allows_and_states_nothing() -> None:

@@ -59,7 +59,7 @@ class Play:
         self.now_s += seconds
         infos: list[dict[str, Any]] = []
         if came.any():
-            counts = SubStreamCounts(self.length_us, EDGES_S, self.now_s - seconds, self.now_s)
+            counts = SubStreamCounts(self.length_us, EDGES_S, None, round(self.now_s * S))
             stamps = (self.time_s[came] * S).astype(np.int64)
             first = int(np.flatnonzero(came)[0])
             delays = (self.came_s - self.time_s)[came][-first % 16 :: 16]
@@ -176,6 +176,47 @@ def test_rivals_go_by_the_highest_event_time() -> None:
     assert np.mean(out[4]) < np.mean(out[2]) < np.mean(out[1]) < LATENESS_S + 0.3
 
 
+def test_a_query_that_does_not_say_how_is_closed_as_its_stream_says() -> None:
+    play = Play(query(""))
+    play.early = EarlyWindows("k-slack")
+    play.early.serves([query("")], play.length_us, BEGINNING)
+    assert play.early.next_end_us(0) is None, "nothing is closed by the clock"
+    waited = []
+    while play.now_s < 20.0:
+        play.step()
+        waited += [play.now_s - one.span[1] / S for one in play.due()]
+    assert len(waited) >= 4
+    assert min(waited) > 0.9
+
+
+def test_after_a_long_pause_it_is_not_known_when_tuples_came() -> None:
+    play = Play(query(""))
+    assert play.early.since_us(1.0) is None, "nothing was read yet"
+    play.upto(4.0)
+    assert play.early.since_us(4.3) == 4 * S
+    assert play.early.since_us(7.0) is None
+
+
+def test_a_longer_window_that_comes_later_is_remembered_for() -> None:
+    play = Play(query(""))
+    play.early.serves([query(""), query("", 2, "36 seconds")], play.length_us, play.highest_us)
+    play.early.answered({2: (5e4, 5e4)}, ())
+    play.upto(35.8)
+    play.due()
+    play.upto(36.0)
+    assert (0, 36 * S) not in [d.span for d in play.due()], "its beginning was not heard whole"
+    longer = Play(query(""), query("", 2, "33 seconds"))
+    longer.upto(33.0)
+    assert longer.early._streams is not None
+    assert longer.early._streams.strata(600_000, 33 * S, 33 * S) is not None
+
+
+def test_a_window_without_tuples_is_not_due() -> None:
+    play = Play(query(""))
+    play.upto(12.0)
+    assert play.early.due(np.array([0]), play.watermark_us, play.highest_us, {}, play.now_s) == ()
+
+
 def test_a_new_length_of_sub_streams_begins_anew() -> None:
     play = Play(query(""))
     play.upto(11.8)
@@ -194,7 +235,7 @@ def test_a_sample_is_as_large_as_the_error_needs() -> None:
     sample = ", fallback => 'best_effort', sample => true"
     play = Play(query(sample))
     assert play.early.sampled == {1}
-    play.upto(6.0)
+    play.upto(10.0)
     schedule = play.early.schedule((), play.highest_us, play.watermark_us)
     ((start, rate),) = schedule
     assert start % play.length_us == 0

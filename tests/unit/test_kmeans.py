@@ -53,3 +53,4 @@ def test_points_survive_being_kept_as_bytes() -> None:
     assert column.null_count == 2
     assert unpacked(column.drop_null(), 2).tolist() == [[1.0, 0.5], [4.0, 0.0]]
     assert len(column.dictionary_encode().dictionary) == 2
+    assert unpacked(pa.array([3, 4], pa.int32()), 1).tolist() == [[3.0], [4.0]]

@@ -53,7 +53,7 @@ def an_even_stream(seconds: float, rate: int = 1_000) -> npt.NDArray[np.float64]
     return np.arange(int(seconds * rate)) / rate
 
 
-def test_nothing_is_known_before_two_sub_streams_are_complete() -> None:
+def test_nothing_is_known_before_some_sub_streams_are_complete() -> None:
     assert SubStreams(F_US).size(0, 3_000_000, 3_000_000) is None
     times = an_even_stream(4.0)
     assert fed(times, np.full(len(times), 0.15), 4.0).usual is None, "lateness: all may still come"
@@ -127,10 +127,12 @@ def test_late_tuples_count_nowhere_and_silence_counts_as_nothing() -> None:
     assert before is not None
     stream.heard({3: Heard.all_of(np.full(BINS, 7))})
     assert stream.size(600_000, 12_000_000, 20_000_000) == before
-    stream.completed(60_000_000)
+    stream.completed(27_000_000)
     usual = stream.usual
     assert usual is not None
-    assert usual.mean < 400.0, "sub-streams without a tuple are sub-streams"
+    assert usual.mean < 500.0, "sub-streams without a tuple are sub-streams"
+    stream.completed(60_000_000)
+    assert stream.usual is None, "after a long silence nothing is usual"
 
 
 def test_delays_have_a_distribution() -> None:
@@ -156,19 +158,24 @@ def test_an_empty_stretch_is_all_there() -> None:
 def test_what_came_before_anybody_listened_is_not_told_of() -> None:
     stream = SubStreams(F_US, from_us=6_100_000)
     for number in range(8, 40):
-        stream.heard({number: Heard(100, 100, np.zeros(BINS, np.int64))})
+        stream.heard({number: Heard.all_of(np.full(BINS, 1))})
         stream.completed((number - 2) * F_US)
     assert stream.size(6_000_000, 9_000_000, 24_000_000) is None
     later = stream.size(11 * F_US, 15 * F_US, 24_000_000)
     assert later is not None
-    assert later.arrived == 400
+    assert later.arrived == 4 * BINS
+    unknown = SubStreams(F_US, from_us=0)
+    for number in range(40):
+        unknown.heard({number: Heard(100, 100, np.zeros(BINS, np.int64))})
+        unknown.completed(number * F_US)
+    assert unknown.usual is None, "how long tuples take is not known"
 
 
 def test_windows_longer_than_the_history_are_still_told_of() -> None:
-    short, long = SubStreams(F_US, history=5), SubStreams(F_US, history=5, longest_us=40 * F_US)
+    short, long = SubStreams(F_US, history=12), SubStreams(F_US, history=12, longest_us=40 * F_US)
     for number in range(60):
         for stream in (short, long):
-            stream.heard({number: Heard(100, 30, np.zeros(BINS, np.int64))})
+            stream.heard({number: Heard(100, 30, np.full(BINS, 1))})
             stream.completed((number - 1) * F_US)
     assert short.size(20 * F_US, 60 * F_US, 60 * F_US) is None
     strata = long.strata(20 * F_US, 58 * F_US, 60 * F_US)
@@ -186,3 +193,36 @@ def test_strata_of_few_tuples_are_laid_together() -> None:
     assert laid[1].size.variance == 3.0
     assert [s.kept for s in merged([stratum(0, 3), stratum(1, 2)])] == [5]
     assert merged([]) == ()
+
+
+def test_where_delays_differ_from_one_sub_stream_to_the_next_what_has_come_tells_less() -> None:
+    """Sizes that vary, and delays that do or do not: only even ones tell a size from a part."""
+    rng = np.random.default_rng(6)
+    sizes = rng.integers(600, 1_400, 40)
+
+    def told(means_s: npt.NDArray[np.float64]) -> Usual:
+        ended = []
+        for size, mean in zip(sizes, means_s, strict=True):
+            bins = np.bincount(bin_of(rng.exponential(mean, 200)), minlength=BINS)
+            ended.append(Heard(int(size), int(size), bins))
+        return Usual.of(ended)
+
+    even, uneven = told(np.full(40, 0.24)), told(rng.uniform(0.05, 0.6, 40))
+    doubts = [usual.doubt_between(0.0, 0.6) for usual in (even, uneven)]
+    assert doubts[0] < 0.002, "what is left is the noise of two hundred delays"
+    assert doubts[1] > 0.01
+    share = 0.6
+    sure, unsure = (u.size(900.0, share, d) for u, d in zip((even, uneven), doubts, strict=True))
+    assert abs(unsure.expected - uneven.mean) < abs(sure.expected - even.mean)
+    assert unsure.variance > sure.variance
+    assert unsure.surprise < sure.surprise
+
+
+def test_the_share_of_ages_is_the_mean_of_the_shares_of_each() -> None:
+    rng = np.random.default_rng(8)
+    usual = Usual.of([heard(bin_of(rng.gamma(3.0, 0.1, 500))) for _ in range(12)])
+    for low, high in ((0.0, 0.6), (0.13, 0.71), (-0.4, 0.2), (0.5, 5.0), (900.0, 2_000.0)):
+        ages = np.linspace(low, high, 20_001)
+        obvious = np.mean([usual.share_by(float(a)) for a in ages[::20]])
+        assert usual.share_between(low, high) == pytest.approx(obvious, abs=2e-3)
+    assert usual.share_between(0.3, 0.3) == pytest.approx(usual.share_by(0.3))

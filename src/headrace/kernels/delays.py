@@ -55,21 +55,21 @@ _MANY = 100_000
 class SubStreamCounts:
     """Tuples by sub-stream: how many came, how many are kept, and some of them by delay.
 
-    Where it is not known when tuples came, they came one after the other between the beginning of
-    the last batch and that of this one.
+    Where the source does not tell when tuples came, they came one after the other since the
+    beginning of the last batch; without that, nothing is known of their delays.
     """
 
     def __init__(
         self,
         length_us: int,
         edges_s: npt.NDArray[np.float64],
-        since_s: float,
-        now_s: float,
+        since_us: int | None,
+        now_us: int,
     ) -> None:
         self._length_us = length_us
         self._edges_s = edges_s
-        self._since_s = since_s
-        self._now_s = now_s
+        self._since_us = since_us
+        self._now_us = now_us
         self._longest_s = 0.0
         self._counts: dict[int, list[int]] = {}
         self._delays: dict[int, Ints] = {}
@@ -95,11 +95,11 @@ class SubStreamCounts:
         if kept is not None:
             for number, count in _counted(numbers[kept]):
                 self._counts[number][1] += count
-        if delays_s is None:
-            stamps_s = stamps_us[looked_at].astype(np.float64) * 1e-6
-            came = (np.arange(len(stamps_s)) + 0.5) / max(len(stamps_s), 1)
-            delays_s = self._since_s + (self._now_s - self._since_s) * came - stamps_s
-        if not len(delays_s):
+        if delays_s is None and self._since_us is not None:
+            stamps = stamps_us[looked_at]
+            came = (np.arange(len(stamps)) + 0.5) / max(len(stamps), 1)
+            delays_s = (self._since_us - stamps + (self._now_us - self._since_us) * came) * 1e-6
+        if delays_s is None or not len(delays_s):
             return
         self._longest_s = max(self._longest_s, float(delays_s.max()))
         bins = len(self._edges_s) - 1

@@ -29,7 +29,10 @@ def packed(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
 
 
 def unpacked(points: pa.Array | pa.ChunkedArray, coordinates: int) -> Floats:
-    """Coordinates of points that are not null, a row a point."""
+    """Coordinates of points that are not null, a row a point. A single one was kept as it is."""
     array = flat(points)
+    if not pa.types.is_binary(array.type):
+        single: Floats = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return single.reshape(-1, 1)
     joined = b"".join(array.to_pylist())
     return np.frombuffer(joined, dtype=np.float64).reshape(-1, coordinates)

@@ -6,9 +6,10 @@ tell how many tuples a sub-stream has and how delays are distributed; from both 
 still missing of one that is not.
 
 The expected size of a sub-stream that is partly there weighs what is usual against what has come:
-``E[N | n] = μ + k (n − F μ)`` with ``k = F σ² / (F² σ² + F (1 − F) μ)``, where F is the share that
-should have come, μ and σ² are mean and variance of complete ones. With an even rate (σ = 0) only
-the usual size counts; the less even it is, the more what has come does. The variance left over is
+``E[N | n] = μ + k (n − F μ)`` with ``k = F σ² / (F² σ² + F (1 − F) μ + τ² μ²)``; F is the share
+that should have come, τ² its variance from one sub-stream to the next, and μ and σ² are mean and
+variance of complete ones. With an even rate (σ = 0) only the usual size counts; the less even it
+is, and the more even delays are, the more what has come does. The variance left over is
 ``σ² (1 − k F)``, and that of the mean itself on top.
 """
 
@@ -24,6 +25,8 @@ import numpy.typing as npt
 
 HISTORY = 50
 """Complete sub-streams remembered (m of the paper)."""
+ENOUGH = 10
+"""Fewer tell nothing: a deviation of a few has itself none that could be relied on."""
 _SHORTEST_S, _LONGEST_S, _PER_DECADE = 1e-3, 1e3, 20
 _DECADES = round(math.log10(_LONGEST_S / _SHORTEST_S))
 EDGES_S: npt.NDArray[np.float64] = np.concatenate(
@@ -168,8 +171,10 @@ class Usual:
     count: int
     shares: npt.NDArray[np.float64]
     """Of tuples that have come after each edge of the bins."""
-    areas_s: npt.NDArray[np.float64]
-    """Integral of the share up to each edge."""
+    each: npt.NDArray[np.float64]
+    """The same of every sub-stream by itself, a row each."""
+    noise: float
+    """Of a share of one sub-stream, times share (1 − share): few of its delays are looked at."""
 
     @classmethod
     def of(cls, ended: Sequence[Heard]) -> Usual:
@@ -177,13 +182,21 @@ class Usual:
         start, say nothing of delays."""
         sizes = np.array([one.count for one in ended], dtype=np.float64)
         found = np.array([one.delays for one in ended], dtype=np.int64)
-        delays = found[_usual_delays(found)].sum(axis=0)
-        # One delay that was not seen yet is longer than all that were.
-        shares = np.concatenate([[0.0], np.cumsum(delays) / (delays.sum() + 1)])
-        steps = np.diff(EDGES_S) * (shares[:-1] + shares[1:]) / 2.0
+        found = found[_usual_delays(found)]
         variance = float(sizes.var(ddof=1)) if len(sizes) > 1 else 0.0
-        areas = np.concatenate([[0.0], np.cumsum(steps)])
-        return cls(float(sizes.mean()), variance, len(sizes), shares, areas)
+        looked_at = found.sum(axis=1, keepdims=True)
+        each = np.cumsum(found, axis=1) / np.maximum(looked_at, 1)
+        noise = float(np.mean(1.0 / looked_at)) if len(found) else 0.0
+        # One delay that was not seen yet is longer than all that were.
+        shares = np.cumsum(found.sum(axis=0)) / (found.sum() + 1)
+        return cls(
+            float(sizes.mean()),
+            variance,
+            len(sizes),
+            np.concatenate([[0.0], shares]),
+            np.pad(each, ((0, 0), (1, 0))),
+            noise,
+        )
 
     def share_by(self, age_s: float) -> float:
         """Of tuples that take no longer than this."""
@@ -202,26 +215,21 @@ class Usual:
 
     def share_between(self, youngest_s: float, oldest_s: float) -> float:
         """Of tuples of such ages, evenly spread, that should have come."""
-        if oldest_s <= youngest_s:
-            return self.share_by(oldest_s)
-        area = self._area_s(oldest_s) - self._area_s(youngest_s)
-        return min(max(area / (oldest_s - youngest_s), 0.0), 1.0)
+        return float(_between(self.shares[None, :], youngest_s, oldest_s)[0])
 
-    def _area_s(self, age_s: float) -> float:
-        if age_s <= 0.0:
+    def doubt_between(self, youngest_s: float, oldest_s: float) -> float:
+        """The variance of that share from one sub-stream to the next."""
+        if len(self.each) < 2:
             return 0.0
-        beyond = max(age_s - float(EDGES_S[-1]), 0.0) * float(self.shares[-1])
-        place = min(int(np.searchsorted(EDGES_S, age_s, side="right")) - 1, BINS - 1)
-        into = min(age_s, float(EDGES_S[-1])) - float(EDGES_S[place])
-        width = float(EDGES_S[place + 1] - EDGES_S[place])
-        low, high = float(self.shares[place]), float(self.shares[place + 1])
-        at = low + (high - low) * into / width
-        return float(self.areas_s[place]) + into * (low + at) / 2.0 + beyond
+        found = _between(self.each, youngest_s, oldest_s)
+        share = float(found.mean())
+        return max(float(found.var(ddof=1)) - share * (1.0 - share) * self.noise, 0.0)
 
-    def size(self, arrived: float, share: float) -> Size:
-        """Of a sub-stream of which so many have come, and this share should have."""
+    def size(self, arrived: float, share: float, doubt: float = 0.0) -> Size:
+        """Of a sub-stream of which so many have come, and this share should have, which itself has
+        a variance."""
         due, spread = share * self.mean, share * (1.0 - share) * self.mean
-        seen = share**2 * self.variance + spread
+        seen = share**2 * self.variance + spread + doubt * self.mean**2
         weight = share * self.variance / seen if seen > 0.0 else 0.0
         expected = max(self.mean + weight * (arrived - due), arrived)
         left = self.variance * (1.0 - weight * share)
@@ -229,6 +237,32 @@ class Usual:
         return Size(
             arrived, expected, left + of_mean, due, seen + share**2 * self.variance / self.count
         )
+
+
+def _between(
+    shares: npt.NDArray[np.float64], youngest_s: float, oldest_s: float
+) -> npt.NDArray[np.float64]:
+    """For every row of shares at the edges: the mean over ages from youngest to oldest."""
+    if oldest_s <= youngest_s:
+        return _at(shares, oldest_s)
+    low, high = max(youngest_s, 0.0), max(oldest_s, 0.0)
+    inside = EDGES_S[(low < EDGES_S) & (high > EDGES_S)]
+    ages = np.concatenate([[low], inside, [high]])
+    values = np.stack([_at(shares, age) for age in (low, high)], axis=1)
+    places = np.searchsorted(EDGES_S, inside)
+    whole = np.concatenate([values[:, :1], shares[:, places], values[:, 1:]], axis=1)
+    area = ((whole[:, :-1] + whole[:, 1:]) / 2.0) @ np.diff(ages)
+    found: npt.NDArray[np.float64] = np.clip(area / (oldest_s - youngest_s), 0.0, 1.0)
+    return found
+
+
+def _at(shares: npt.NDArray[np.float64], age_s: float) -> npt.NDArray[np.float64]:
+    """Every row at an age, straight between the edges."""
+    place = int(np.clip(np.searchsorted(EDGES_S, age_s, side="right") - 1, 0, BINS - 1))
+    into = (age_s - EDGES_S[place]) / (EDGES_S[place + 1] - EDGES_S[place])
+    step = float(np.clip(into, 0.0, 1.0))
+    found: npt.NDArray[np.float64] = (1.0 - step) * shares[:, place] + step * shares[:, place + 1]
+    return found
 
 
 def _usual_delays(found: Counts) -> npt.NDArray[np.bool_]:
@@ -262,8 +296,8 @@ class SubStreams:
         if length_us <= 0:
             raise ValueError(f"a sub-stream of {length_us} µs holds nothing")
         self.length_us = length_us
-        self._history = history
-        self._stay = max(history, -(-longest_us // length_us) + 1)
+        self._history = self._stay = history
+        self.remember(longest_us)
         self._open: dict[int, Heard] = {}
         self._ended: dict[int, Heard] = {}
         self._first = None if from_us is None else -(-from_us // length_us)
@@ -272,11 +306,17 @@ class SubStreams:
         """The first sub-stream that is not complete."""
         self._usual: Usual | None = None
 
+    def remember(self, longest_us: int) -> None:
+        """Complete ones are told from for so long from now on."""
+        self._stay = max(self._stay, -(-longest_us // self.length_us) + 1)
+
     @property
     def usual(self) -> Usual | None:
-        """What to expect; None before two sub-streams are complete."""
-        if self._usual is None and len(self._ended) >= 2:
-            self._usual = Usual.of(list(self._ended.values())[-self._history :])
+        """What to expect; None before a few sub-streams are complete whose delays are known."""
+        if self._usual is None:
+            ended = list(self._ended.values())[-self._history :]
+            if sum(bool(one.delays.any()) for one in ended) >= ENOUGH:
+                self._usual = Usual.of(ended)
         return self._usual
 
     def heard(self, found: Mapping[int, Heard]) -> None:
@@ -284,8 +324,8 @@ class SubStreams:
         if not found:
             return
         if self._first is None:
-            # The first one is cut short by the beginning of the stream: it tells nothing.
-            self._first = self._next = min(found) + 1
+            # What the first batch has was cut short by the beginning of the stream.
+            self._first = self._next = max(found) + 1
         assert self._next is not None
         for number, one in found.items():
             if number >= self._next:
@@ -322,8 +362,9 @@ class SubStreams:
                 size = Size(heard.count, heard.count, 0.0, heard.count)
             else:
                 heard = self._open.get(number, NOTHING)
-                share = usual.share_between((now_us - ends) / 1e6, (now_us - begins) / 1e6)
-                size = usual.size(heard.count, share)
+                ages_s = (now_us - ends) / 1e6, (now_us - begins) / 1e6
+                share, doubt = usual.share_between(*ages_s), usual.doubt_between(*ages_s)
+                size = usual.size(heard.count, share, doubt)
             low, high = max(begins, start_us), min(ends, end_us)
             part = (high - low) / length
             out.append(Stratum(low, high, size.scaled(part), heard.kept * part))
@@ -339,7 +380,8 @@ class SubStreams:
         for age_us in range(self.length_us, window_us + 1, self.length_us):
             oldest_s, youngest_s = ((a - lag_us) / 1e6 for a in (age_us, age_us - self.length_us))
             share = usual.share_between(youngest_s, oldest_s)
-            expected = expected.plus(usual.size(share * usual.mean, share))
+            doubt = usual.doubt_between(youngest_s, oldest_s)
+            expected = expected.plus(usual.size(share * usual.mean, share, doubt))
         return expected
 
     def size(self, start_us: int, end_us: int, now_us: int) -> Size | None:

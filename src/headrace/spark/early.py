@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -34,8 +35,8 @@ _TOTALS = (Function.COUNT, Function.SUM)
 """They carry the error of the number of tuples."""
 _STALE_US = 400_000
 """What was read longer ago says too little of the end of a window."""
-_LONGEST_GAP_US = 1_000_000
-"""Tuples of a batch came within this time before it, unless the source tells when."""
+_LONGEST_GAP_US = 2_000_000
+"""After a longer time between two batches, as in a cold start, it is not known when tuples came."""
 _LAG_US = 200_000
 """What is read before a window ends was there so long before."""
 _OTHER = 0.1
@@ -89,6 +90,10 @@ class EarlyWindows:
         self._tried: dict[tuple[int, Span], float] = {}
         self._k_slack = KSlack()
         self._as_of_us = BEGINNING
+        self.statistics_s = 0.0
+        """Spent on counting, sampling and estimating so far, by tasks and by the driver."""
+        self.deciding_s = 0.0
+        """Of that, on finding which windows may be closed: an answer waits for it."""
 
     @property
     def sampled(self) -> frozenset[int]:
@@ -140,12 +145,10 @@ class EarlyWindows:
             self._streams = None
             return
         if self._streams is None or self._streams.length_us != sub_stream_us:
-            longest = max(c.query.logical.time_window.size_us for c in self._closers.values())
-            self._streams = SubStreams(
-                sub_stream_us,
-                longest_us=longest,
-                from_us=highest_us + 1 if highest_us > BEGINNING else None,
-            )
+            from_us = highest_us + 1 if highest_us > BEGINNING else None
+            self._streams = SubStreams(sub_stream_us, from_us=from_us)
+        longest = max(c.query.logical.time_window.size_us for c in self._closers.values())
+        self._streams.remember(longest)
 
     def _closer(self, query: ActiveQuery, accuracy: Accuracy) -> _Closer:
         doubts = any(a.function in _TOTALS for a in query.logical.aggregates)
@@ -163,9 +166,11 @@ class EarlyWindows:
         self._as_of_us = round(as_of_s * 1e6)
         if self._streams is None:
             return
+        begun = time.perf_counter()
         found: dict[int, Heard] = {}
         for info in infos:
             told = info.get("sub_streams") or {}
+            self.statistics_s += info.get("statistics_s", 0.0)
             self._k_slack.heard(told.get("longest_s", 0.0))
             for name, (count, kept, bins) in told.get("counts", {}).items():
                 delays = np.zeros(BINS, np.int64)
@@ -177,11 +182,14 @@ class EarlyWindows:
         if watermark_us > BEGINNING:
             self._streams.completed(watermark_us)
             self._see_what_lacked(watermark_us)
+        self.statistics_s += time.perf_counter() - begun
 
-    def since_us(self, now_s: float) -> int:
-        """Since when the tuples may have come that a batch reads now."""
+    def since_us(self, now_s: float) -> int | None:
+        """Since when the tuples may have come that a batch reads now; None where that is too long
+        ago, or not known, for their delays to tell anything."""
         now_us = round(now_s * 1e6)
-        return min(max(self._as_of_us, now_us - _LONGEST_GAP_US), now_us)
+        since_us = min(self._as_of_us, now_us)
+        return since_us if now_us - since_us <= _LONGEST_GAP_US else None
 
     def silent(self, at_s: float) -> None:
         """The source had nothing more at this time."""
@@ -211,9 +219,9 @@ class EarlyWindows:
         sampling: Schedule = (),
     ) -> tuple[EarlyDue, ...]:
         """Windows that have ended and may be closed now, of queries that have not closed them."""
-        now_us = round(now_s * 1e6)
         if self._streams is None or emitted_upto_us <= BEGINNING:
             return ()
+        begun, now_us = time.perf_counter(), round(now_s * 1e6)
         alike: dict[tuple[Span, str], list[int]] = {}
         told: dict[Span, tuple[Stratum, ...] | None] = {}
         for uid, span in self._nearer(emitted_upto_us, told):
@@ -235,7 +243,7 @@ class EarlyWindows:
                 kind = "sampled" if closer.sampled else closer.closing
                 alike.setdefault((span, kind), []).append(uid)
                 self._tried[uid, span] = 1.0 - whole(told[span] or ()).share
-        return tuple(
+        due = tuple(
             EarlyDue(
                 span,
                 tuple(uids),
@@ -244,6 +252,10 @@ class EarlyWindows:
             )
             for (span, kind), uids in sorted(alike.items())
         )
+        spent_s = time.perf_counter() - begun
+        self.statistics_s += spent_s
+        self.deciding_s += spent_s
+        return due
 
     def _nearer(
         self, emitted_upto_us: int, told: dict[Span, tuple[Stratum, ...] | None]

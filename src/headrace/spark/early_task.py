@@ -76,7 +76,7 @@ class EarlyTask:
         return Result(result.shape, made)
 
     def _learn(self, result: Result, blocks: Blocks) -> None:
-        """What a complete window tells of queries that have closed none yet."""
+        """What a complete window tells that was not closed early."""
         shape, table = result.shape, result.table
         accuracy = shape.query.accuracy
         assert accuracy is not None
@@ -84,7 +84,8 @@ class EarlyTask:
         ends, starts = table.column("_end").to_numpy(), table.column("_start").to_numpy()
         for end in np.unique(ends).tolist():
             here = ends == end
-            fresh = [u for u in np.unique(uids[here]).tolist() if u not in self.closed_upto_us]
+            upto = self.closed_upto_us
+            fresh = [u for u in np.unique(uids[here]).tolist() if upto.get(u, BEGINNING) < end]
             if fresh:
                 span = int(starts[here][0]), end
                 made = estimated(

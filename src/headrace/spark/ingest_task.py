@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -49,8 +50,8 @@ class BatchFrame:
     time_zone: str
     sampling: Schedule = ()
     """Rates of the sample by event time."""
-    since_us: int = 0
-    """When the last batch began, where tuples of approximate queries are counted."""
+    since_us: int | None = None
+    """Since when its tuples may have come, if that is known."""
     keep_late: bool = False
     counts_tuples: bool = True
     """False when another part of the same job counts the same tuples."""
@@ -135,11 +136,13 @@ class Reducer:
         """Set where it is known when tuples came."""
         length_us = compiled.plan.sub_stream_us
         self.sub_streams = (
-            SubStreamCounts(length_us, EDGES_S, frame.since_us / 1e6, frame.now_us / 1e6)
+            SubStreamCounts(length_us, EDGES_S, frame.since_us, frame.now_us)
             if length_us is not None and frame.counts_tuples
             else None
         )
         self.tuples = self.without_time = self.from_future = self.keys = 0
+        self.statistics_s = 0.0
+        """Spent on counting and sampling for approximate queries."""
 
     def reduce(
         self,
@@ -152,7 +155,9 @@ class Reducer:
         offset of its first tuple, where tuples have such an identity."""
         first, hashes = self.tuples if place is None else place[1], None
         if place is not None and self.frame.sampling:
+            begun = time.perf_counter()
             hashes = luck(*place, table.num_rows)
+            self.statistics_s += time.perf_counter() - begun
         self.tuples += table.num_rows
         array = flat(times)
         if array.null_count:
@@ -176,9 +181,11 @@ class Reducer:
                 partitions = partitions[ok]
         if not len(stamps):
             return
+        begun = time.perf_counter()
         kept = None if hashes is None else sampled(stamps, hashes, self.frame.sampling)
         if self.sub_streams is not None:
             self.sub_streams.add(stamps, first, None if ahead else delays, kept)
+            self.statistics_s += time.perf_counter() - begun
         self._note_progress(stamps, partitions)
         made = ingest(self.compiled, table, stamps, self.frame.watermark_us, kept)
         for number, cells in made.cells.items():
@@ -227,6 +234,7 @@ class Reducer:
                 "delays": None if self.delays is None else self.delays.moments,
                 "keys": self.keys,
                 "sub_streams": None if self.sub_streams is None else self.sub_streams.found,
+                "statistics_s": self.statistics_s,
             },
         )
 

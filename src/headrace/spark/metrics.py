@@ -48,6 +48,10 @@ class PipelineMetrics(Counters):
     ``slack_s`` how long the pipeline can stay idle until then; both None while its stream does not
     move with the clock. A batch costs ``fixed_cost_s`` and ``event_cost_s`` for every tuple.
     ``delay_s`` is how long tuples take to the source, where it tells when they came.
+
+    Of approximate queries: ``statistics_s`` was spent on counting, sampling and estimating so far,
+    by tasks and by the driver, and ``deciding_s`` of it on which windows may be closed;
+    ``sampling`` is the share of tuples that sampled queries see now.
     """
 
     name: str
@@ -76,6 +80,9 @@ class PipelineMetrics(Counters):
     late_tuples: int
     from_future: int
     without_time: int
+    statistics_s: float
+    deciding_s: float
+    sampling: float
 
 
 @dataclass(frozen=True)
@@ -176,6 +183,9 @@ class Meter:
             late_tuples=sum(state.late.values()),
             from_future=state.from_future,
             without_time=state.without_time,
+            statistics_s=pipeline.early.statistics_s,
+            deciding_s=pipeline.early.deciding_s,
+            sampling=state.sampling[-1][1] if state.sampling else 1.0,
         )
 
     def _count_classes(self, plan: SharedPlan | None) -> int:

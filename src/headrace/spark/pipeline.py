@@ -99,8 +99,8 @@ class Pipeline:
         self.candidate = Candidate(
             name, gate, self._intake, clock, stream.lateness_us, lambda: self._state
         )
-        self._early = EarlyWindows(stream.closing, rows_in_jvm=stream.rows_in_jvm)
-        self._early_clock = EarlyClock(clock, self._early.next_end_us, self._close_early)
+        self.early = EarlyWindows(stream.closing, rows_in_jvm=stream.rows_in_jvm)
+        self._early_clock = EarlyClock(clock, self.early.next_end_us, self._close_early)
         self._replaying: Begin | None = None
         self._purge = False
         self._ended_at = -math.inf
@@ -260,7 +260,7 @@ class Pipeline:
         active = self.members.active
         self.candidate.serves(active)
         sub_stream_us = cut_sub_streams(q.logical for q in active)
-        self._early.serves(active, sub_stream_us, self._state.progress.highest_us)
+        self.early.serves(active, sub_stream_us, self._state.progress.highest_us)
         self._early_clock.look()
 
     def _drop_unneeded(self) -> None:
@@ -379,9 +379,9 @@ class Pipeline:
             now, state = self._clock.now(), self._state
             empty_for_s = self._intake.empty_for_s()
             if empty_for_s is not None:
-                self._early.silent(now - empty_for_s)
+                self.early.silent(now - empty_for_s)
             upto = max(state.emitted_upto_us, state.progress.watermark_us)
-            due = self._early.due(
+            due = self.early.due(
                 starts_of(state.sections),
                 upto,
                 state.progress.highest_us,
@@ -428,7 +428,7 @@ class Pipeline:
             give_up_files=self._intake.give_up_files,
             exclude=lambda reasons: self.members.exclude(reasons, self._state),
             listeners=self._listeners,
-            early=self._early,
+            early=self.early,
         )
         outcome = transaction.run(begin, batch, defer=defer, early=early)
         if self._replaying is None:

@@ -139,6 +139,10 @@ class Adapter:
     def check(self) -> None:
         if self._options["policy"] != "default":
             self._driver.say({"schedule": dict(self._session.metrics().schedule)})
+        if self._options["rows"] != "digest":
+            (pipeline,) = self._session.metrics().pipelines
+            names = ("statistics_s", "deciding_s", "sampling", "batches")
+            self._driver.say({name: pipeline[name] for name in names})
         for query in self._queries.values():
             if query.status == "failed":
                 raise hr.HeadraceError(f"query {query.name!r} failed: {query.error}")

@@ -16,7 +16,7 @@ from headrace.bench.core import plain_spark, report
 from headrace.bench.core.measure import Bench, Figure
 from headrace.bench.core.workload import Workload
 
-LINES = ("one", "twenty", "sixty", "mixed", "thousand", "arrow", "deploy", "soak")
+LINES = ("one", "twenty", "sixty", "mixed", "thousand", "arrow", "deploy", "early", "soak")
 
 
 def core(
@@ -84,5 +84,7 @@ def _line(bench: Bench, line: str, repeats: int, soak_seconds: float) -> list[Fi
             return [bench.fastest(1000, 45.0), bench.held(1000, 1_000_000, 60.0)]
         case "deploy":
             return [bench.deployment(900, 100, 200_000)]
+        case "early":
+            return [bench.beside(100, 5, seconds=20.0, repeats=repeats)]
         case _:
             return bench.soak(200, 100_000, soak_seconds)

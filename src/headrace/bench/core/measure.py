@@ -199,6 +199,38 @@ class Bench:
 
     def fastest(self, many: int, seconds: float) -> Figure:
         """As fast as the engine takes tuples from an Arrow source."""
+        speed, samples, rows = self._flat_out(self.workload.queries(many), seconds)
+        return Figure(
+            f"{many} queries, Arrow source, as fast as it goes",
+            [speed],
+            "ev/s",
+            1_000_000.0,
+            details={"rows_out": rows, "samples": samples},
+        )
+
+    def beside(self, many: int, more: int, *, seconds: float, repeats: int) -> Figure:
+        """Exact queries with a few approximate ones beside them, over as many exact ones more."""
+        texts = self.workload.queries(many + more)
+        hint = "SELECT /*+ APPROX(error => 0.05) */"
+        asked = [t.replace("SELECT", hint, 1) for t in texts[many:]]
+        sides: dict[str, list[float]] = {"exact": [], "approximate": [], "alone": []}
+        for number in range(repeats):
+            for side, some in (
+                ("exact", texts),
+                ("approximate", [*texts[:many], *asked]),
+                ("alone", texts[:many]),
+            ):
+                sides[side].append(self._flat_out(some, seconds, "2 seconds")[0])
+            told = ", ".join(f"{side} {speeds[-1]:,.0f} ev/s" for side, speeds in sides.items())
+            self.say(f"  {many} + {more} queries, repeat {number + 1}: {told}")
+        ratios = [a / e for a, e in zip(sides["approximate"], sides["exact"], strict=True)]
+        name = f"{many} exact and {more} approximate queries / {many + more} exact"
+        return Figure(name, ratios, "×", 0.95, details={f"{s}_ev_s": v for s, v in sides.items()})
+
+    def _flat_out(
+        self, texts: list[str], seconds: float, lateness: str = "0 seconds"
+    ) -> tuple[float, list[dict[str, float]], int]:
+        """Events per second over the second half, samples of the run, and rows that came out."""
         source = hr.sources.RandomFields(
             rate=None,
             partitions=2,
@@ -207,21 +239,15 @@ class Bench:
             start_s=START_S,
         )
         with hr.Session(self.spark) as session:
-            session.stream("s", source, event_time="time")
-            for n, q in enumerate(self.workload.queries(many)):
-                session.sql(q, name=f"q{n}", sink="digest")
+            session.stream("s", source, event_time="time", lateness=lateness)
+            for n, text in enumerate(texts):
+                session.sql(text, name=f"q{n}", sink="digest")
             session.start()
             samples = list(self._watch(session, None, seconds))
             rows = session.metrics().rows
         half = [s for s in samples if s["at_s"] >= seconds / 2]
         speed = (half[-1]["tuples"] - half[0]["tuples"]) / (half[-1]["at_s"] - half[0]["at_s"])
-        return Figure(
-            f"{many} queries, Arrow source, as fast as it goes",
-            [speed],
-            "ev/s",
-            1_000_000.0,
-            details={"rows_out": rows, "samples": samples},
-        )
+        return speed, samples, rows
 
     def _watch(self, session: Any, source: Any, seconds: float) -> Iterator[dict[str, float]]:
         """One sample a second."""

@@ -83,5 +83,11 @@ def show_early(record: Record) -> None:
             *("–" if s is None else f"{100 * s:.1f}" for s in shares),
         )
     console.print(table)
+    if spent := record.get("statistics"):
+        console.print(
+            f"  statistics and sampling: {100 * spent['share']:.2f} % of the time; "
+            f"{spent['deciding_ms_a_batch']:.2f} ms a batch to decide",
+            highlight=False,
+        )
     for name, ratio in record.get("ratios", {}).items():
         console.print(f"  {name}: {ratio:.2f}", highlight=False)

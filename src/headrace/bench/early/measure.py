@@ -40,7 +40,9 @@ def measure_early(
         stage.settle(rate, watcher.waiting)
         go_on(stage.measure(rate, _LEARN_S, watcher.moment))
         watcher.say(f"measuring {rate:,.0f} events/s for {seconds:.0f} s")
+        before = dict(stage.server.said)
         stretch = stage.measure(rate, seconds, watcher.moment)
+        record["statistics"] = _spent(before, stage.server.said, stretch.seconds)
         go_on(stage.measure(rate, _FLUSH_S, watcher.moment))
         names = {f"q{n}": way for n, way in enumerate(WAYS)}
         found = answers(stage.server.rows(), names)
@@ -51,6 +53,18 @@ def measure_early(
         record["batch_s"] = stage.load.batch_s()
         go_on(stretch)
     return record
+
+
+def _spent(before: Mapping[str, float], after: Mapping[str, float], seconds: float) -> Record:
+    """What the system says that it spent on statistics, as shares of the time that passed."""
+    if not before or not after:
+        return {}
+    batches = max(after["batches"] - before["batches"], 1)
+    return {
+        "share": (after["statistics_s"] - before["statistics_s"]) / seconds,
+        "deciding_ms_a_batch": 1e3 * (after["deciding_s"] - before["deciding_s"]) / batches,
+        "sampling": after["sampling"],
+    }
 
 
 def ratios(ways: list[Mapping[str, Any]]) -> dict[str, float]:

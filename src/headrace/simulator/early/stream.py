@@ -37,6 +37,20 @@ def _distances(rng: np.random.Generator, count: int) -> Floats:
     return rng.lognormal(0.6, 0.75, count)
 
 
+def _heavy(rng: np.random.Generator, count: int) -> Floats:
+    """Few tuples make most of the sum: the deviation itself is hardly known."""
+    return rng.lognormal(0.0, 2.5, count)
+
+
+def _balanced(rng: np.random.Generator, count: int) -> Floats:
+    """A mean near zero, which has no relative error."""
+    return rng.normal(0.0, 1.0, count)
+
+
+def _alike(_rng: np.random.Generator, count: int) -> Floats:
+    return np.full(count, 7.0)
+
+
 _CENTRES = np.array([[20.0, 10.0], [-30.0, 50.0], [0.0, -50.0], [60.0, 50.0], [-80.0, -30.0]])
 
 
@@ -52,7 +66,11 @@ QUESTIONS = {
     "nyt": Question("nyt", "avg", 1, 1.0, _distances),
     "nyt-zones": Question("nyt-zones", "sum", 20, 1.0, _distances),
     "kmeans": Question("kmeans", "kmeans", 1, 1.0, _points),
+    "heavy-tails": Question("heavy-tails", "sum", 1, 1.0, _heavy),
+    "near-zero": Question("near-zero", "avg", 1, 1.0, _balanced),
+    "alike": Question("alike", "sum", 1, 1.0, _alike),
 }
+"""The paper's, finer ones, and values that are hard to estimate or easy."""
 
 
 @dataclass(frozen=True)

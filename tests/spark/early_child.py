@@ -1,0 +1,51 @@
+"""The process that test_early_crash kills: approximate queries over a live stream.
+
+Run as ``python early_child.py FOLDER START_S END_S``. It goes on from whatever an earlier, killed
+run left in the folder, and writes ``done`` when all windows up to the end are out.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import headrace as hr
+
+RATE, KEYS, DISORDER_S, WINDOW_S = 6_000.0, 4, 1.0, 1
+_BY_KEY = f"SUM(f0) AS total FROM s GROUP BY window(time, '{WINDOW_S} second'), key"
+TEXTS = {
+    "held": f"SELECT /*+ APPROX(error => 0.05) */ window.start AS start, key, {_BY_KEY}",
+    "refined": "SELECT /*+ APPROX(error => 0.05, refine => true) */ window.start AS start, key, "
+    + _BY_KEY,
+}
+
+
+def source_of(start_s: float) -> hr.sources.RandomFields:
+    """Tuples that are up to a second old when they come."""
+    return hr.sources.RandomFields(
+        rate=RATE, start_s=start_s, disorder_s=DISORDER_S, keys=KEYS, partitions=1
+    )
+
+
+def main(folder: Path, start_s: float, end_s: float) -> None:
+    spark = hr.local_spark(2)
+    with hr.Session(spark, checkpoint=str(folder / "checkpoint")) as session:
+        session.stream("s", source_of(start_s), event_time="time", lateness=f"{DISORDER_S} seconds")
+        for name, text in TEXTS.items():
+            session.sql(text, name=name, sink="parquet", options={"path": str(folder / name)})
+        session.start()
+        pause = threading.Event()
+        while not _has_passed(session, end_s):
+            pause.wait(0.1)
+        (folder / "done").write_text(str(time.time()))
+
+
+def _has_passed(session: hr.Session, end_s: float) -> bool:
+    watermark = session.metrics().pipelines[0].watermark
+    return watermark is not None and watermark.timestamp() >= end_s
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]))
