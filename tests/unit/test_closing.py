@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headrace.progress.closing import STEADY, Aion, AqKSlack, KSlack, needed_share, weak
-from headrace.progress.substreams import BINS, Heard, Size, Usual, bin_of
+from headrace.progress.usual import BINS, Heard, Size, Usual, bin_of
 
 
 def exponential(mean_s: float = 0.24) -> Usual:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headrace.kernels.delays import DelaySample, SubStreamCounts
-from headrace.progress.substreams import BINS, EDGES_S
+from headrace.progress.usual import BINS, EDGES_S
 from headrace.spark.arrivals import Arrivals
 from headrace.spark.offsets import Came, Range
 

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.kernels.delays import SubStreamCounts
 from headrace.optimizer.cut_sub_streams import cut_sub_streams
-from headrace.progress.substreams import EDGES_S
+from headrace.progress.usual import EDGES_S
 from headrace.registry.changelog import ActiveQuery
 from headrace.spark.early import EarlyDue, EarlyWindows
 from headrace.types import BEGINNING, QueryUid

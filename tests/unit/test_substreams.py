@@ -6,18 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from headrace.progress.substreams import (
-    BINS,
-    EDGES_S,
-    Heard,
-    Size,
-    Stratum,
-    SubStreams,
-    Usual,
-    bin_of,
-    merged,
-    whole,
-)
+from headrace.progress.substreams import Stratum, SubStreams, merged, whole
+from headrace.progress.usual import BINS, EDGES_S, Heard, Size, Usual, bin_of
 
 F_US = 600_000
 

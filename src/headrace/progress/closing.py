@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.progress.bounds import cautious
-from headrace.progress.substreams import Size, Usual
+from headrace.progress.usual import Size, Usual
 
 STEADY = 4.0
 """What has come is no more than so many standard deviations away from what should have."""

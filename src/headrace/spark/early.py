@@ -12,15 +12,8 @@ import numpy as np
 
 from headrace.kernels.columns import Ints
 from headrace.progress.closing import Aion, AqKSlack, KSlack
-from headrace.progress.substreams import (
-    BINS,
-    Heard,
-    Size,
-    Stratum,
-    SubStreams,
-    merged,
-    whole,
-)
+from headrace.progress.substreams import Stratum, SubStreams, merged, whole
+from headrace.progress.usual import BINS, Heard, Size
 from headrace.query.accuracy import Accuracy, Closing
 from headrace.query.logical import Function, LogicalQuery
 from headrace.query.needs import is_sampled
@@ -232,22 +225,22 @@ class EarlyWindows:
                 after = max(after, emitted_upto_us)
             window, life = closer.query.logical.time_window, closer.query.life
             for span in window.due(starts, after, now_us, life):
-                if span not in told:
+                if span not in told and closer.closing != "k-slack":
                     told[span] = self._streams.strata(*span, self._as_of_us)
                 # What the watermark has passed is exact, but for a sample.
                 if span[1] > emitted_upto_us and not self._closes(
-                    closer, span, told[span], highest_us, now_us
+                    closer, span, told.get(span), highest_us, now_us
                 ):
                     # Windows are answered in the order of their ends.
                     break
                 kind = "sampled" if closer.sampled else closer.closing
                 alike.setdefault((span, kind), []).append(uid)
-                self._tried[uid, span] = 1.0 - whole(told[span] or ()).share
+                self._tried[uid, span] = 1.0 - whole(told.get(span) or ()).share
         due = tuple(
             EarlyDue(
                 span,
                 tuple(uids),
-                _strata_of(kind, span, told[span], sampling),
+                _strata_of(kind, span, told.get(span), sampling),
                 span[1] <= emitted_upto_us,
             )
             for (span, kind), uids in sorted(alike.items())

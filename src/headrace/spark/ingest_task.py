@@ -17,7 +17,7 @@ from headrace.kernels.columns import Ints, flat
 from headrace.kernels.delays import DelaySample, SubStreamCounts
 from headrace.kernels.ingest import CompiledPlan, ingest
 from headrace.kernels.sampling import Schedule, luck, sampled
-from headrace.progress.substreams import EDGES_S
+from headrace.progress.usual import EDGES_S
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import Group, SharedPlan

@@ -209,6 +209,9 @@ class FromSource:
     def batch(
         self, given: DataFrame, ranges: tuple[Range, ...], streaming: StreamingQuery | None
     ) -> Batch:
+        if self._arrivals.known:
+            # When the last tuples of the batch came lies between this answer and the one before.
+            self._arrivals.newest()
         return Batch(given, ranges=ranges, came=tuple(self._arrivals.of(r) for r in ranges))
 
     def queued(

@@ -142,6 +142,9 @@ class Session:
         A stream of another session's results names that session and the query as its ``upstream``:
         the two then tell each other when windows will be out, and what the rest of the query
         costs. Its event time must be the end of the query's windows.
+
+        ``progress`` is how windows of approximate queries are closed that do not say it in their
+        hint: ``aion``, ``k-slack``, ``aq-k-slack`` or ``lateness``.
         """
         self._check_open()
         if not _NAME.fullmatch(name):

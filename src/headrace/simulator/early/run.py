@@ -17,16 +17,8 @@ from headrace.progress.bounds import Bounded, Found, Strata
 from headrace.progress.closing import Aion, AqKSlack, KSlack, weak
 from headrace.progress.kept import Made, mean_square_of
 from headrace.progress.kept import Tuples as KeptTuples
-from headrace.progress.substreams import (
-    BINS,
-    Heard,
-    Size,
-    Stratum,
-    SubStreams,
-    bin_of,
-    merged,
-    whole,
-)
+from headrace.progress.substreams import Stratum, SubStreams, merged, whole
+from headrace.progress.usual import BINS, Heard, Size, bin_of
 from headrace.simulator.early.stream import CLUSTERS, Floats, Question, Setting, Tuples, make
 
 WAYS = ("aion", "aion-all", "aion-minus", "aq-k-slack", "k-slack")
