@@ -81,17 +81,22 @@ class AqKSlack:
     correction: float = 1.0
     """Times the share that may be missing."""
     _last: float = 0.0
+    _found: tuple[Usual, float] | None = None
+    """What was found last: it stays while nothing changes."""
 
     def slack_s(self, usual: Usual | None) -> float | None:
         """How long to wait after the end; None while no delay is known."""
         if usual is None:
             return None
+        if self._found is not None and self._found[0] is usual:
+            return self._found[1]
         allowed = min(self.error * self.correction, 0.5)
         low, high = 0.0, usual.delay_s(1.0)
         for _ in range(30):
             middle = (low + high) / 2.0
             missing = 1.0 - usual.share_between(middle, middle + self.window_s)
             low, high = (middle, high) if missing > allowed else (low, middle)
+        self._found = usual, high
         return high
 
     def lacked(self, share: float) -> None:
@@ -100,7 +105,7 @@ class AqKSlack:
         off = (self.error - share) / self.error
         step = _PROPORTIONAL * off + _DIFFERENTIAL * (off - self._last)
         self.correction = min(max(self.correction * math.exp(0.2 * step), 0.05), 1.0)
-        self._last = off
+        self._last, self._found = off, None
 
 
 _WINDOWS = 10

@@ -199,21 +199,21 @@ def _between(
     if oldest_s <= youngest_s:
         return _at(shares, oldest_s)
     low, high = max(youngest_s, 0.0), max(oldest_s, 0.0)
-    inside = EDGES_S[(low < EDGES_S) & (high > EDGES_S)]
-    ages = np.concatenate([[low], inside, [high]])
-    values = np.stack([_at(shares, age) for age in (low, high)], axis=1)
-    places = np.searchsorted(EDGES_S, inside)
-    whole = np.concatenate([values[:, :1], shares[:, places], values[:, 1:]], axis=1)
-    area = ((whole[:, :-1] + whole[:, 1:]) / 2.0) @ np.diff(ages)
-    found: npt.NDArray[np.float64] = np.clip(area / (oldest_s - youngest_s), 0.0, 1.0)
+    first = int(EDGES_S.searchsorted(low, side="right"))
+    last = max(int(EDGES_S.searchsorted(high, side="left")), first)
+    ages = np.concatenate([[low], EDGES_S[first:last], [high]])
+    ends = _at(shares, low)[:, None], _at(shares, high)[:, None]
+    whole = np.concatenate([ends[0], shares[:, first:last], ends[1]], axis=1)
+    area = ((whole[:, :-1] + whole[:, 1:]) / 2.0) @ (ages[1:] - ages[:-1])
+    found: npt.NDArray[np.float64] = np.minimum(area / (oldest_s - youngest_s), 1.0)
     return found
 
 
 def _at(shares: npt.NDArray[np.float64], age_s: float) -> npt.NDArray[np.float64]:
     """Every row at an age, straight between the edges."""
-    place = int(np.clip(np.searchsorted(EDGES_S, age_s, side="right") - 1, 0, BINS - 1))
-    into = (age_s - EDGES_S[place]) / (EDGES_S[place + 1] - EDGES_S[place])
-    step = float(np.clip(into, 0.0, 1.0))
+    place = min(max(int(EDGES_S.searchsorted(age_s, side="right")) - 1, 0), BINS - 1)
+    into = float((age_s - EDGES_S[place]) / (EDGES_S[place + 1] - EDGES_S[place]))
+    step = min(max(into, 0.0), 1.0)
     found: npt.NDArray[np.float64] = (1.0 - step) * shares[:, place] + step * shares[:, place + 1]
     return found
 
