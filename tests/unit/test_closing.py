@@ -64,6 +64,9 @@ def test_no_more_is_sampled_than_is_needed() -> None:
     assert told(1e4).rate(doubtful) > rates[1]
     mean = Aion(0.05, 0.95, doubts_size=False)
     mean.learned(1e4)
+    counts = Aion(0.05, 0.95, only_counts=True)
+    counts.learned(1e4)
+    assert counts.rate(at_the_end) == pytest.approx(0.75 * rates[1]), "values differ by window"
     assert mean.rate(doubtful) == mean.rate(at_the_end), "a mean does not carry that error"
 
 

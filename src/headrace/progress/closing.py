@@ -112,9 +112,9 @@ _WINDOWS = 10
 """Windows that tell how strong groups are."""
 _WEAKEST = 0.05
 """Groups weaker than this share of them may have to wait for all of their tuples."""
-_MARGIN = 1.2
-"""So many times the tuples that are needed are sampled: luck decides how many are, and windows
-differ in how much their values do."""
+_MARGIN, _MARGIN_OF_VALUES = 1.2, 1.6
+"""So many times the tuples that are needed are sampled: luck decides how many are; and where values
+count, windows differ in how much these do."""
 
 
 def weak(strengths: npt.NDArray[np.float64], share: float = _WEAKEST) -> float | None:
@@ -131,6 +131,8 @@ class Aion:
     confidence: float
     doubts_size: bool = True
     """Whether its answers carry the error of the number of tuples: a mean does not."""
+    only_counts: bool = False
+    """Whether no answer depends on values."""
     _strengths: deque[float] = field(default_factory=lambda: deque(maxlen=_WINDOWS))
 
     def learned(self, strength: float) -> None:
@@ -156,4 +158,5 @@ class Aion:
         needed = None if size is None else self.needed(size)
         if size is None or needed is None:
             return 1.0
-        return min(_MARGIN * needed / max(size.share, 1e-9), 1.0)
+        margin = _MARGIN if self.only_counts else _MARGIN_OF_VALUES
+        return min(margin * needed / max(size.share, 1e-9), 1.0)

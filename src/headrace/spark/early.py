@@ -144,13 +144,18 @@ class EarlyWindows:
         self._streams.remember(longest)
 
     def _closer(self, query: ActiveQuery, accuracy: Accuracy) -> _Closer:
-        doubts = any(a.function in _TOTALS for a in query.logical.aggregates)
+        functions = {a.function for a in query.logical.aggregates}
         return _Closer(
             query,
             accuracy,
             accuracy.closing or self._closing,
             is_sampled(query.logical, rows_in_jvm=self._rows_in_jvm),
-            Aion(accuracy.error, accuracy.confidence, doubts_size=doubts),
+            Aion(
+                accuracy.error,
+                accuracy.confidence,
+                doubts_size=not functions.isdisjoint(_TOTALS),
+                only_counts=functions == {Function.COUNT},
+            ),
             AqKSlack(accuracy.error, query.logical.time_window.size_us / 1e6),
         )
 

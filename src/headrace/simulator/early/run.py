@@ -81,7 +81,12 @@ class _Run:
         self.k_slack = KSlack()
         self.aq_k_slack = AqKSlack(conditions.error, conditions.window_s)
         totals = question.aggregate in ("count", "sum")
-        self.aion = Aion(conditions.error, conditions.confidence, doubts_size=totals)
+        self.aion = Aion(
+            conditions.error,
+            conditions.confidence,
+            doubts_size=totals,
+            only_counts=question.aggregate == "count",
+        )
         self.outcome = Outcome()
         self.highest_s = 0.0
         self.rates: dict[int, float] = {}
