@@ -27,7 +27,7 @@ def spread(values: Sequence[float]) -> Spread:
     mean = statistics.fmean(values)
     if len(values) < 2:
         return Spread(mean)
-    from scipy import stats  # of the extra `bench`, and slow to import
+    from scipy import stats  # slow to import
 
     error = statistics.stdev(values) / len(values) ** 0.5
     half = error * float(stats.t.ppf((1.0 + CONFIDENCE) / 2.0, len(values) - 1))
