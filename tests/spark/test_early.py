@@ -2,68 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-import headrace as hr
 from headrace.kmeans import kmeans
-from headrace.spark.query import QueryMetrics
-from headrace.spark.sinks import SinkFunction
-from tests.spark.helpers import DAY
+from tests.spark.playing import Events, Played, play, start_s
 
 pytestmark = pytest.mark.spark
 
 SECONDS, STEP_S, RATE, WINDOW_S = 16.0, 0.4, 2_000, 2.0
-LATENESS_S = 2.0
-SCHEMA = pa.schema([("k", pa.string()), ("v", pa.float64()), ("time", pa.timestamp("us", "UTC"))])
-GROUPS = np.array(["ash", "birch", "tiny"])
-
-
-@dataclass(frozen=True)
-class Events:
-    """What happens, and when it comes."""
-
-    time_s: np.ndarray
-    came_s: np.ndarray
-    group: np.ndarray
-    value: np.ndarray
-
-    @classmethod
-    def drawn(cls, seed: int) -> Events:
-        rng = np.random.default_rng(seed)
-        count = int(RATE * SECONDS)
-        time_s = np.sort(rng.uniform(0.0, SECONDS, count))
-        delay_s = np.minimum(rng.exponential(0.24, count), LATENESS_S - 0.1)
-        group = rng.choice(3, count, p=[0.6, 0.396, 0.004])
-        return cls(time_s, time_s + delay_s, group, rng.gamma(4.0, 2.5, count))
-
-    def table(self, chosen: np.ndarray) -> pa.Table:
-        micros = int(DAY.timestamp()) * 1_000_000 + (self.time_s[chosen] * 1e6).astype(np.int64)
-        stamps = pa.array(micros).view(pa.timestamp("us", "UTC"))
-        groups = pa.array(GROUPS[self.group[chosen]])
-        return pa.table([groups, self.value[chosen], stamps], schema=SCHEMA)
-
-    def of_window(self, start_s: float, group: str | None = None) -> np.ndarray:
-        inside = (self.time_s >= start_s) & (self.time_s < start_s + WINDOW_S)
-        if group is not None:
-            inside &= GROUPS[self.group] == group
-        return self.value[inside]
-
-
-@dataclass
-class Heard:
-    """Rows of one query, each with the time it came."""
-
-    rows: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
-
-    def early(self) -> list[tuple[float, dict[str, Any]]]:
-        return [(t, r) for t, r in self.rows if not r["exact"]]
 
 
 def hint(more: str = "") -> str:
@@ -91,51 +39,11 @@ QUESTIONS = {
 }
 
 
-@dataclass
-class Played:
-    """A stream that was played through, and what its queries gave."""
-
-    events: Events
-    heard: dict[str, Heard]
-    statuses: dict[str, tuple[str, str | None]]
-    metrics: dict[str, QueryMetrics]
-    explained: str
-
-
 @pytest.fixture(scope="module")
 def played(spark: SparkSession) -> Played:
-    """Sixteen seconds of a stream whose tuples take 240 ms on average, in steps of the clock."""
-    events, clock = Events.drawn(3), hr.testing.ManualClock(DAY)
-    stream = hr.testing.MemoryStream(SCHEMA)
-    heard = {name: Heard() for name in QUESTIONS}
-    with hr.Session(spark, clock=clock) as session:
-        session.stream("s", stream, event_time="time", lateness=f"{LATENESS_S:g} seconds")
-
-        def listen(name: str) -> SinkFunction:
-            def deliver(table: pa.Table) -> None:
-                now_s = clock.now() - DAY.timestamp()
-                heard[name].rows += [(now_s, row) for row in table.to_pylist()]
-
-            return deliver
-
-        queries = {n: session.sql(t, name=n, sink=listen(n)) for n, t in QUESTIONS.items()}
-        session.start()
-        done = np.zeros(len(events.time_s), bool)
-        for _ in range(int((SECONDS + LATENESS_S) / STEP_S)):
-            clock.advance(STEP_S)
-            fresh = (events.came_s <= clock.now() - DAY.timestamp()) & ~done
-            done |= fresh
-            stream.push(events.table(fresh))
-            session.process_all_available()
-        explained = session.explain()
-        statuses = {n: (q.status, q.error) for n, q in queries.items()}
-        metrics = {n: q.metrics() for n, q in queries.items()}
-    return Played(events, heard, statuses, metrics, explained)
-
-
-def start_s(row: dict[str, Any]) -> float:
-    start: dt.datetime = row["start"]
-    return (start - DAY).total_seconds()
+    """Sixteen seconds of a stream whose tuples take 240 ms on average."""
+    events = Events.drawn(3, RATE, SECONDS)
+    return play(spark, events, QUESTIONS, seconds=SECONDS, step_s=STEP_S)
 
 
 def test_large_windows_are_answered_at_their_end_within_their_bounds(played: Played) -> None:
@@ -143,7 +51,7 @@ def test_large_windows_are_answered_at_their_end_within_their_bounds(played: Pla
     assert len(early) >= 4, "the first windows tell what to expect"
     held = 0
     for now_s, row in early:
-        values = played.events.of_window(start_s(row))
+        values = played.events.of_window(start_s(row), WINDOW_S)
         values = values[values > 4]
         if start_s(row) >= 8.0:
             assert now_s - start_s(row) - WINDOW_S < 2 * STEP_S + 0.01
@@ -219,7 +127,7 @@ def test_a_sample_is_enough(played: Played) -> None:
     assert len(rows) == len({start_s(r) for r in rows})
     shares = []
     for row in rows:
-        values = played.events.of_window(start_s(row))
+        values = played.events.of_window(start_s(row), WINDOW_S)
         values = values[values > 4]
         assert row["n"] == pytest.approx(len(values), rel=0.08)
         assert row["mean"] == pytest.approx(values.mean(), rel=0.08)
@@ -234,7 +142,7 @@ def test_deviations_percentiles_and_clusters_have_bounds(played: Played) -> None
     assert len(early) >= 4
     held = 0
     for _, row in early:
-        values = played.events.of_window(start_s(row))
+        values = played.events.of_window(start_s(row), WINDOW_S)
         centres, off = kmeans(values[:, None], np.ones(len(values)), 2)
         truth = {
             "spread": values.std(ddof=1),
@@ -247,7 +155,7 @@ def test_deviations_percentiles_and_clusters_have_bounds(played: Played) -> None
         assert np.array(row["centres"]) == pytest.approx(centres, rel=0.06)
     assert held >= 0.9 * 3 * len(early)
     exact = [r for _, r in played.heard["kept"].rows if r["exact"]]
-    values = played.events.of_window(start_s(exact[0]))
+    values = played.events.of_window(start_s(exact[0]), WINDOW_S)
     assert exact[0]["spread"] == pytest.approx(values.std(ddof=1))
     assert exact[0]["centres"] == kmeans(values[:, None], np.ones(len(values)), 2)[0].tolist()
 

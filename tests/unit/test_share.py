@@ -42,6 +42,47 @@ def counted(where: str = "", keys: str = "", window: str = TEN, select: str = "C
     return f"SELECT {select} FROM purchases {where} GROUP BY {window}{keys}"
 
 
+HINT = "/*+ APPROX(error => 0.05) */"
+
+
+@pytest.mark.parametrize(
+    ("window", "tuples", "shared"),
+    [
+        # Reading all tuples once more costs more than slices of half a second instead of five.
+        (FIVE, 1e6, True),
+        # A window of a day has few slices; cut into sub-streams it would have 172,800.
+        ("window(time, '1 day')", 1e6, False),
+    ],
+)
+def test_approximate_queries_share_groups_with_exact_ones_where_that_is_cheaper(
+    window: str, tuples: float, shared: bool
+) -> None:
+    asked = counted(keys=", user_id", window=FIVE, select=f"{HINT} SUM(price) AS total")
+    queries = [
+        query(1, counted(keys=", user_id", window=window, select="SUM(price)")),
+        query(2, asked),
+    ]
+    plan = share(
+        Version(4), PURCHASES, queries, rows_in_jvm=False, statistics=Statistics(tuples, 1_000.0)
+    )
+    assert [[m.uid for m in g.members] for g in plan.groups] == ([[1, 2]] if shared else [[1], [2]])
+    last = plan.groups[-1]
+    assert TimeWindow(500_000, 500_000) in last.windows
+    assert {p.op for p in last.partials} == {"rows", "sum", "squares"}
+    if not shared:
+        assert {p.op for p in plan.groups[0].partials} == {"rows", "sum"}
+
+
+def test_exact_queries_in_other_groups_do_not_pay_for_approximate_ones() -> None:
+    plan = plan_of(
+        query(1, counted(keys=", user_id", select="SUM(price)")),
+        query(2, counted(keys=", gem_pack", select=f"{HINT} SUM(price) AS total")),
+    )
+    exact, approximate = plan.groups
+    assert set(exact.windows) == {TimeWindow(10_000_000, 10_000_000)}
+    assert len(approximate.windows) == 2
+
+
 def test_queries_share_a_group_when_they_share_keys_whatever_their_windows() -> None:
     plan = plan_of(
         query(1, counted(keys=", gem_pack")),

@@ -147,6 +147,21 @@ def test_a_small_spread_around_a_large_mean_is_not_lost() -> None:
     assert found == pytest.approx(np.var(values), rel=1e-6)
 
 
+@pytest.mark.parametrize("widest", [100, 2**15 - 1, 2**15, 2**62])
+def test_squares_add_up_exactly_while_they_fit_and_nearly_after(widest: int) -> None:
+    rng = random.Random(widest)
+    values = [None if rng.random() < 0.2 else rng.randint(-widest, widest) for _ in range(300)]
+    values[0] = widest
+    state = lift(Partial("squares", "x", "bigint"), pa.array(values, pa.int64()), np.arange(300))
+    merged = merge(state, np.arange(300) % 3, 3)
+    for group in range(3):
+        known = [v for v in values[group::3] if v is not None]
+        total = sum(v * v for v in known)
+        found = merged.parts["s"][group]
+        assert found == (total if widest < 2**15 else pytest.approx(total))
+        assert merged.parts["n"][group] == len(known)
+
+
 # -- first and last -------------------------------------------------------------------------------
 
 
@@ -174,7 +189,7 @@ def test_counting_tuples_needs_no_column() -> None:
     assert count_rows(np.array([2, 3, 4]), np.array([0, 0, 1]), 2).tolist() == [5, 4]
 
 
-@pytest.mark.parametrize("op", ["count", "sum", "min", "max", "moments"])
+@pytest.mark.parametrize("op", ["count", "sum", "squares", "min", "max", "moments"])
 def test_a_column_without_nulls_keeps_no_count_of_its_own(op: Any) -> None:
     assert "n" not in lift(Partial(op, "x", "int"), pa.array([1, 2]), np.arange(2)).parts
 

@@ -104,3 +104,47 @@ def test_moments_of_decimals_are_of_the_numbers_they_are() -> None:
     assert found is not None
     spread = found.spreads[spread_of(call)]
     assert (spread.n[0, 0], spread.mean[0, 0], spread.squares[0, 0]) == (2.0, 2.5, 3.125)
+
+
+@pytest.mark.parametrize("beside", [[], ["SELECT SUM(price) AS t FROM purchases WHERE price < 7"]])
+def test_whole_numbers_have_their_moments_from_sums_of_squares(beside: list[str]) -> None:
+    by_pack = "GROUP BY window(time, '4 seconds', '2 seconds'), gem_pack"
+    text = f"SELECT {HINT} gem_pack, SUM(price) AS total FROM purchases WHERE price > 1 {by_pack}"
+    tables = [tuples(7, 300), tuples(8, 300)]
+    compiled, blocks = blocks_of([text, *(f"{t} {by_pack}" for t in beside)], tables)
+    assert len(compiled.groups) == 1, "exact queries share it"
+    (call,) = read(text).aggregates
+    strata = [(0, 2_000_000), (2_000_000, 4_000_000)]
+    found = stratified(blocks, strata, [1], {spread_of(call)})
+    assert found is not None
+    spread, packs = found.spreads[spread_of(call)], found.keys.column(0).to_pylist()
+    every = pa.concat_tables(tables).to_pylist()
+    for column, key in enumerate(found.key):
+        for row, (low, high) in enumerate(strata):
+            values = np.array(
+                [
+                    t["price"]
+                    for t in every
+                    if t["gem_pack"] == packs[key]
+                    and low <= t["time"].timestamp() * 1e6 < high
+                    and t["price"] > 1
+                ]
+            )
+            assert spread.n[row, column] == len(values)
+            assert spread.mean[row, column] == pytest.approx(values.mean())
+            squares = ((values - values.mean()) ** 2).sum()
+            assert spread.squares[row, column] == pytest.approx(squares, abs=1e-9)
+
+
+@pytest.mark.parametrize(("value", "rounded"), [(7, False), (10**15, True)])
+def test_equal_values_have_no_deviation_beyond_what_squares_lose(value: int, rounded: bool) -> None:
+    text = f"SELECT {HINT} AVG(user_id) AS m FROM purchases GROUP BY window(time, '4 seconds')"
+    table = tuples(3, 50).append_column("user_id", pa.array([value] * 50))
+    _, blocks = blocks_of([text], [table])
+    (call,) = read(text).aggregates
+    found = stratified(blocks, [(0, 4_000_000)], [1], {spread_of(call)})
+    assert found is not None
+    spread = found.spreads[spread_of(call)]
+    assert spread.mean[0, 0] == value
+    relative = spread.squares[0, 0] / (50 * float(value) ** 2)
+    assert (0.0 < relative < 1e-14) if rounded else relative == 0.0

@@ -198,7 +198,7 @@ def test_where_delays_differ_from_one_sub_stream_to_the_next_what_has_come_tells
         return Usual.of(ended)
 
     even, uneven = told(np.full(40, 0.24)), told(rng.uniform(0.05, 0.6, 40))
-    doubts = [usual.doubt_between(0.0, 0.6) for usual in (even, uneven)]
+    doubts = [usual.shares_between(0.0, 0.6)[1] for usual in (even, uneven)]
     assert doubts[0] < 0.002, "what is left is the noise of two hundred delays"
     assert doubts[1] > 0.01
     share = 0.6

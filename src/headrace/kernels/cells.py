@@ -128,8 +128,11 @@ def reduce_cells(
     key_of, table, key_groups = in_key_order(*keys)
     n_keys = table.num_rows
     size = len(starts) * columns * n_keys
-    above = column_of if len(starts) == 1 else slice_of * columns + column_of
-    flat = above * n_keys + key_of
+    # In place: fresh memory for every step costs more than the arithmetic.
+    flat = column_of * n_keys
+    flat += key_of
+    if len(starts) > 1:
+        flat += slice_of * (columns * n_keys)
     dense = size <= max(len(flat) / DENSE_FILL, 1)
     index: Ints | None = None
     if not dense:

@@ -46,7 +46,7 @@ def _adds_up(state: State) -> bool:
     return (
         state.dictionary is None
         and set(state.parts) <= _ADDED | {"v"}
-        and state.partial.op in {"rows", "count", "sum", "min", "max"}
+        and state.partial.op in {"rows", "count", "sum", "squares", "min", "max"}
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels.columns import Array, Bools, Ints, Values, decimals_of, to_arrow
-from headrace.kernels.states import State
+from headrace.kernels.states import State, about
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import AggregateCall, Function
 from headrace.query.schema import decimal_of
@@ -59,18 +59,9 @@ def _sum(state: State, known: Ints, kind: pa.DataType, *, ansi: bool) -> pa.Arra
     return pa.array(unscaled, mask=empty)
 
 
-def _about(state: State) -> Array:
-    """Limbs as floats."""
-    limbs = [state.parts[f"l{i}"] for i in range(4) if f"l{i}" in state.parts]
-    about = np.zeros(len(limbs[0]))
-    for i, limb in enumerate(limbs):
-        about += limb.astype(np.float64) * 2.0 ** (32 * i)
-    return about
-
-
 def _wide(state: State) -> list[int]:
     """Rows whose sum may not fit an int64."""
-    found: list[int] = np.flatnonzero(np.abs(_about(state)) >= _FITS).tolist()
+    found: list[int] = np.flatnonzero(np.abs(about(state)) >= _FITS).tolist()
     return found
 
 
@@ -102,11 +93,7 @@ def _average(call: AggregateCall, state: State, known: Ints, kind: pa.DataType) 
     empty = known == 0
     if pa.types.is_decimal(kind):
         return _decimal_average(call, state, known, kind)
-    if "s" in state.parts:
-        total = state.parts["s"].astype(np.float64)
-    else:
-        total = _about(state)
-    return pa.array(total / np.maximum(known, 1), mask=empty)
+    return pa.array(about(state) / np.maximum(known, 1), mask=empty)
 
 
 def _decimal_average(call: AggregateCall, state: State, known: Ints, kind: pa.DataType) -> pa.Array:

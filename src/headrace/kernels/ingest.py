@@ -68,13 +68,14 @@ class Ingested:
 
 @dataclass(slots=True)
 class _Shared:
-    """Work that groups of one table share: key codes and slices."""
+    """Work that groups of one table share: key codes, slices and tuples as partial results."""
 
     table: dict[str, pa.ChunkedArray]
     times: Ints
-    cuts: tuple[int, ...]
+    plan: SharedPlan
     keys: dict[tuple[str, ...], tuple[Ints, pa.Table]] = field(default_factory=dict)
     slices: dict[Any, tuple[Ints, Ints]] = field(default_factory=dict)
+    states: dict[Partial, State] = field(default_factory=dict)
 
     def keys_of(self, names: tuple[str, ...]) -> tuple[Ints, pa.Table]:
         if names not in self.keys:
@@ -83,9 +84,22 @@ class _Shared:
         return self.keys[names]
 
     def slices_of(self, windows: tuple[TimeWindow, ...]) -> tuple[Ints, Ints]:
+        """Tuples are searched for once, among the slices of all groups: every slice of one group
+        is made of these."""
+        if not self.slices:
+            groups = (_time_windows(g) for g in self.plan.groups if not g.is_session)
+            every = tuple(sorted({w for some in groups for w in some}, key=repr))
+            self.slices[()] = slice_times(self.times, every, self.plan.cuts)
         if windows not in self.slices:
-            self.slices[windows] = slice_times(self.times, windows, self.cuts)
+            finest, first = self.slices[()]
+            numbers, starts = slice_times(first, windows, self.plan.cuts)
+            self.slices[windows] = finest if len(starts) == len(first) else numbers[finest], starts
         return self.slices[windows]
+
+    def lifted(self, partial: Partial) -> State:
+        if partial not in self.states:
+            self.states[partial] = _lifted(partial, self)
+        return self.states[partial]
 
 
 def ingest(
@@ -99,12 +113,12 @@ def ingest(
     made of a sample see only the tuples that are ``kept``."""
     plan = compiled.plan
     columns = {name: table.column(name) for name in table.column_names}
-    shared = _Shared(columns, times, plan.cuts)
+    shared = _Shared(columns, times, plan)
     sample = shared
     if kept is not None and any(g.sampled for g in plan.groups):
         chosen = table.filter(pa.array(kept))
         sample = _Shared(
-            {name: chosen.column(name) for name in chosen.column_names}, times[kept], plan.cuts
+            {name: chosen.column(name) for name in chosen.column_names}, times[kept], plan
         )
     cells: dict[int, Cells] = {}
     late: dict[int, int] = {}
@@ -154,31 +168,33 @@ def _reduce(
     key_of, keys = shared.keys_of(names)
     if values is not None:
         key_of, keys = _with_value(key_of, keys, values)
-    states = [_lifted(p, shared, ranks) for p in group.partials]
-    if group.representation == "vectors":
-        pair_row, column = np.nonzero(compiled.space.query_sets[np.maximum(classes, 0)])
-        if rows is not None:
-            kept = wanted[pair_row]
-            pair_row, column = pair_row[kept], column[kept]
-        rows = pair_row
-    else:
-        column = classes if rows is None else classes[rows]
+    states = [
+        State(p, {"v": ranks}) if p == RANK and ranks is not None else shared.lifted(p)
+        for p in group.partials
+    ]
+    column = classes if rows is None else classes[rows]
+    if group.representation == "vectors" and len(group.members) == 1:
+        column = np.zeros_like(column)
+    elif group.representation == "vectors":
+        pair, column = np.nonzero(compiled.space.query_sets[column])
+        rows = pair if rows is None else rows[pair]
     if rows is not None:
         key_of = key_of[rows]
         states = [s.take(rows) for s in states]
     if group.is_session:
         times = shared.times if rows is None else shared.times[rows]
-        slices = _runs(group, times, column, key_of, shared.cuts, watermark_us)
+        slices = _runs(group, times, column, key_of, shared.plan.cuts, watermark_us)
     else:
-        windows = tuple(w for w in group.windows if isinstance(w, TimeWindow))
-        numbers, starts = shared.slices_of(windows)
+        numbers, starts = shared.slices_of(_time_windows(group))
         slices = (numbers if rows is None else numbers[rows], starts)
     return reduce_cells(slices, (column, compiled.columns), (key_of, keys), states)
 
 
-def _lifted(partial: Partial, shared: _Shared, ranks: Ints | None) -> State:
-    if partial == RANK and ranks is not None:
-        return State(partial, {"v": ranks})
+def _time_windows(group: Group) -> tuple[TimeWindow, ...]:
+    return tuple(w for w in group.windows if isinstance(w, TimeWindow))
+
+
+def _lifted(partial: Partial, shared: _Shared) -> State:
     if partial == LAST_TIME:
         return State(partial, {"v": shared.times})
     column = shared.table[partial.column] if partial.column is not None else None

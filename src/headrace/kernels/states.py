@@ -9,6 +9,7 @@ so ingest, compaction and fire use the same code.
 | rows    | n                           | sum                                       |
 | count   | n                           | sum                                       |
 | sum     | n, s (or limbs l0..l3)      | sum                                       |
+| squares | n, s                        | sum                                       |
 | min/max | n, v                        | extreme                                   |
 | moments | n, mean, m2                 | Chan's pairwise update, grouped           |
 | first   | t, n, v                     | smallest time, then smallest value        |
@@ -39,6 +40,8 @@ from headrace.query.plan import Partial
 from headrace.query.schema import decimal_of
 
 _NARROW = 2**31
+_SHORT = 2**15
+"""The squares of shorter numbers can be added up billions of times."""
 _LOW = np.int64(0xFFFFFFFF)
 NO_TIME_FIRST = np.iinfo(np.int64).max
 NO_TIME_LAST = np.iinfo(np.int64).min
@@ -79,6 +82,8 @@ def lift(
         return State(partial, {"n": array.is_valid().to_numpy(zero_copy_only=False)})
     if partial.op == "sum":
         return _lift_sum(partial, column)
+    if partial.op == "squares":
+        return _lift_squares(partial, column)
     if partial.op == "moments":
         # A decimal as the number it is, not as its unscaled digits.
         column = flat(column).cast(pa.float64(), safe=False)
@@ -119,6 +124,15 @@ def _lift_sum(partial: Partial, column: pa.Array | pa.ChunkedArray) -> State:
     return State(partial, counted | {"s": data})
 
 
+def _lift_squares(partial: Partial, column: pa.Array | pa.ChunkedArray) -> State:
+    values = values_of(flat(column))
+    counted: dict[str, Array] = {} if values.valid is None else {"n": values.valid}
+    data = values.data
+    if data.dtype != np.int64 or (len(data) and _widest(data) >= _SHORT):
+        data = data.astype(np.float64)
+    return State(partial, counted | {"s": data * data})
+
+
 def _widest(data: Ints) -> int:
     return max(abs(int(data.min())), abs(int(data.max())))
 
@@ -135,7 +149,7 @@ def merge(state: State, groups: Ints, size: int, rows: Ints | None = None) -> St
             return state
         return State(state.partial, {"n": _total(parts["n"], groups, size)})
     merged: dict[str, Array] = {}
-    if op == "sum":
+    if op in ("sum", "squares"):
         for name, part in parts.items():
             merged[name] = _total(part, groups, size)
     elif op in ("min", "max"):
@@ -187,10 +201,10 @@ def _extreme(op: str, values: Array, groups: Ints, size: int, n: Array | None) -
 def _merge_moments(
     parts: dict[str, Array], groups: Ints, size: int, rows: Ints | None
 ) -> dict[str, Array]:
-    n = parts.get("n")
-    if n is None:
-        n = np.ones(len(groups)) if rows is None else rows
-    n = n.astype(np.float64)
+    counts = parts.get("n", rows)
+    if counts is None:
+        return _moments_of(parts["mean"], groups, size)
+    n = counts.astype(np.float64)
     weighted = np.where(n > 0, parts["mean"] * n, 0.0)
     total = np.bincount(groups, weights=n, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -201,6 +215,15 @@ def _merge_moments(
     if "n" in parts:
         merged["n"] = total.astype(np.int64)
     return merged
+
+
+def _moments_of(values: Array, groups: Ints, size: int) -> dict[str, Array]:
+    """Of single tuples, none of them null."""
+    total = np.maximum(np.bincount(groups, minlength=size), 1)
+    mean = np.bincount(groups, weights=values, minlength=size) / total
+    with np.errstate(invalid="ignore"):  # infinite values have no deviation
+        off = values - mean[groups]
+    return {"mean": mean, "m2": np.bincount(groups, weights=off * off, minlength=size)}
 
 
 def _merge_timed(op: str, parts: dict[str, Array], groups: Ints, size: int) -> dict[str, Array]:
@@ -255,6 +278,17 @@ def _limbed(state: State) -> State:
     parts = {n: p for n, p in state.parts.items() if n != "s"}
     data = state.parts["s"].astype(np.int64)
     return State(state.partial, parts | {"l0": data & _LOW, "l1": data >> 32})
+
+
+def about(state: State) -> Array:
+    """Sums as floats; those of decimals in units of their last digit."""
+    if "s" in state.parts:
+        return state.parts["s"].astype(np.float64)
+    limbs = [state.parts[f"l{i}"] for i in range(4) if f"l{i}" in state.parts]
+    total = np.zeros(len(limbs[0]))
+    for i, limb in enumerate(limbs):
+        total += limb.astype(np.float64) * 2.0 ** (32 * i)
+    return total
 
 
 def is_decimal(partial: Partial) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from headrace.kernels.answers import combined
 from headrace.kernels.blocks import Answer, Block
-from headrace.kernels.columns import Ints, flat
+from headrace.kernels.columns import Array, Ints, flat
 from headrace.kernels.keys import match_keys, unify_keys
+from headrace.kernels.states import about
 from headrace.query.plan import Partial
 from headrace.query.window import Span
 
@@ -80,9 +81,26 @@ def _spread(
             known = here > 0.0
             mean[row, columns] = np.where(known, state.parts["mean"], 0.0)
             squares[row, columns] = np.where(known, state.parts["m2"], 0.0)
+        elif partial.op == "squares":
+            assert state is not None
+            total = next(s for s in one.states if s.partial == replace(partial, op="sum"))
+            mean[row, columns] = about(total) / np.maximum(here, 1.0)
+            squares[row, columns] = _deviations(state.parts["s"], about(total), here)
         else:
             mean[row, columns] = 1.0
     return Spread(n, mean, squares)
+
+
+_ROUNDED = 4.0 * np.finfo(np.float64).eps
+
+
+def _deviations(squares: Array, total: Floats, n: Floats) -> Floats:
+    """The sum of squared deviations, from that of squares. Where the squares were rounded, what may
+    have been lost is not taken for certainty."""
+    exact = np.longdouble(1) * squares - np.longdouble(1) * total * total / np.maximum(n, 1.0)
+    least = _ROUNDED * squares if squares.dtype == np.float64 else 0.0
+    off: Floats = np.maximum(exact, least).astype(np.float64)
+    return off
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,10 @@ class Candidate:
 
     def cost_of(self, representation: Representation) -> float:
         """Nanoseconds per slice."""
+        return sum(self._parts_of(representation))
+
+    def _parts_of(self, representation: Representation) -> tuple[float, float]:
+        """Of them, what its tuples take, and what the slice itself does."""
         stats = self.statistics
         queries = float(len(self.members))
         read = CODE_NS + AXIS_NS * len(self.axes)
@@ -90,7 +94,7 @@ class Candidate:
         dense = POINT_NS * (grid + (0.0 if ordered else members * stats.keys))
         sparse = PAIR_NS * cells * members / max(columns, 1.0)
         fire = min(dense, sparse) + CELL_NS * (cells + queries * stats.keys)
-        return ingest + OVERLAP * self.partials * fire
+        return ingest, OVERLAP * self.partials * fire
 
     @property
     def representation(self) -> Representation:
@@ -101,6 +105,11 @@ class Candidate:
     def cost(self) -> float:
         """Nanoseconds per slice in its best representation."""
         return min(self.cost_of("cells"), self.cost_of("vectors"))
+
+    def cut_finer(self, slices: float) -> float:
+        """Nanoseconds of what was one slice, cut into so many: each is written and read back."""
+        tuples, one_slice = self._parts_of(self.representation)
+        return tuples + slices * one_slice
 
     def with_(self, other: Candidate) -> Candidate:
         """Both as one group."""

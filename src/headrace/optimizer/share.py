@@ -41,9 +41,8 @@ class Family:
 
     keys: tuple[str, ...]
     session: bool
-    cut_us: int | None
-    """The length of sub-streams where queries are approximate: they need finer slices, which exact
-    ones should not pay for."""
+    approximate: bool
+    """These need finer slices and squares, so exact queries do not always pay for having them."""
     sampled: bool
     value: str | None = None
     sketch: int | None = None
@@ -72,12 +71,14 @@ def share(
     sub_stream_us = cut_sub_streams(q.logical for q in windowed)
     families: dict[Family, list[ActiveQuery]] = {}
     for query in windowed:
-        for family in _families_of(query, sub_stream_us, rows_in_jvm=rows_in_jvm):
+        for family in _families_of(query, rows_in_jvm=rows_in_jvm):
             families.setdefault(family, []).append(query)
+    if sub_stream_us is not None:
+        families = _joined(families, sub_stream_us, stats)
     groups: list[Group] = []
     for family, members in families.items():
         for candidate in _grouped(family, members, stats):
-            groups.append(_group(len(groups), family, candidate, members))
+            groups.append(_group(len(groups), family, candidate, members, sub_stream_us))
     return SharedPlan(
         version=version,
         lane=lane,
@@ -100,18 +101,51 @@ def share(
     )
 
 
-def _families_of(
-    query: ActiveQuery, sub_stream_us: int | None, *, rows_in_jvm: bool
-) -> list[Family]:
+def _families_of(query: ActiveQuery, *, rows_in_jvm: bool) -> list[Family]:
     logical = query.logical
     main = Family(
         tuple(column_name(k) for k in logical.keys),
         logical.is_session,
-        sub_stream_us if logical.accuracy is not None else None,
+        logical.accuracy is not None,
         is_sampled(logical, rows_in_jvm=rows_in_jvm),
     )
     ordered = sorted(values_of(logical), key=repr)
     return [main, *(replace(main, value=value, sketch=sketch) for value, sketch in ordered)]
+
+
+def _joined(
+    families: dict[Family, list[ActiveQuery]], sub_stream_us: int, statistics: Statistics
+) -> dict[Family, list[ActiveQuery]]:
+    """Families in which approximate queries share groups with exact ones, where that is cheaper
+    than reading the tuples once more for groups of their own."""
+    out = dict(families)
+    for family, queries in families.items():
+        exact = replace(family, approximate=False)
+        if not family.approximate or family.sampled or exact not in out:
+            continue
+        apart = sum(c.cost for c in _grouped(exact, out[exact], statistics))
+        apart += sum(c.cost for c in _grouped(family, queries, statistics))
+        both = [*out[exact], *queries]
+        asked = {q.uid for q in queries}
+        slices = _finer(out[exact], sub_stream_us)
+        together = sum(
+            c.cost if asked.isdisjoint(m.uid for m in c.members) else c.cut_finer(slices)
+            for c in _grouped(exact, both, statistics)
+        )
+        if together < apart:
+            out[exact] = both
+            del out[family]
+    return out
+
+
+def _finer(queries: Sequence[ActiveQuery], sub_stream_us: int) -> float:
+    """How many slices there are in place of one when sub-streams cut them, too."""
+    slides = [
+        q.logical.window.slide_us for q in queries if isinstance(q.logical.window, TimeWindow)
+    ]
+    slide = min(slides, default=sub_stream_us)
+    whole = slide % sub_stream_us == 0
+    return max(slide / sub_stream_us, 1.0) if whole else 1.0 + slide / sub_stream_us
 
 
 def _partials_of(family: Family, queries: Sequence[ActiveQuery]) -> tuple[Partial, ...]:
@@ -135,13 +169,17 @@ def _grouped(
 
 
 def _group(
-    number: int, family: Family, candidate: Candidate, queries: Sequence[ActiveQuery]
+    number: int,
+    family: Family,
+    candidate: Candidate,
+    queries: Sequence[ActiveQuery],
+    sub_stream_us: int | None,
 ) -> Group:
     inside = {m.uid for m in candidate.members}
     mine = [q for q in queries if q.uid in inside]
     windows: set[Window] = {q.logical.window for q in mine if q.logical.window is not None}
-    if family.cut_us is not None:
-        windows.add(TimeWindow(family.cut_us, family.cut_us))
+    if sub_stream_us is not None and any(q.logical.accuracy is not None for q in mine):
+        windows.add(TimeWindow(sub_stream_us, sub_stream_us))
     representation = "cells" if family.session else candidate.representation
     return Group(
         number=number,

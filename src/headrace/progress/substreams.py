@@ -83,7 +83,10 @@ class SubStreams:
         """The first sub-stream that was heard from its beginning."""
         self._next = self._first
         """The first sub-stream that is not complete."""
-        self._usual: Usual | None = None
+        self.usual: Usual | None = None
+        """What to expect; None before a few sub-streams are complete whose delays are known."""
+        self._at_end: dict[tuple[int, int], Size] = {}
+        """What is expected of windows, while nothing else is usual."""
         self._memo: dict[int, tuple[Size, int]] = {}
         self._memo_at: int | None = None
         """Of sub-streams that are not complete: what was told of them last, and as of when."""
@@ -91,15 +94,6 @@ class SubStreams:
     def remember(self, longest_us: int) -> None:
         """Complete ones are told from for so long from now on."""
         self._stay = max(self._stay, -(-longest_us // self.length_us) + 1)
-
-    @property
-    def usual(self) -> Usual | None:
-        """What to expect; None before a few sub-streams are complete whose delays are known."""
-        if self._usual is None:
-            ended = list(self._ended.values())[-self._history :]
-            if sum(bool(one.delays.any()) for one in ended) >= ENOUGH:
-                self._usual = Usual.of(ended)
-        return self._usual
 
     def heard(self, found: Mapping[int, Heard]) -> None:
         """After a batch: tuples by sub-stream. Those of complete ones are late, and left out."""
@@ -126,7 +120,17 @@ class SubStreams:
         for number in list(self._ended)[: -self._stay]:
             del self._ended[number]
         self._next = upto
-        self._usual = self._memo_at = None
+        self._memo_at = None
+        self._learn()
+
+    def _learn(self) -> None:
+        """What is usual now: made here, so that no answer waits for it."""
+        ended = list(self._ended.values())[-self._history :]
+        if sum(bool(one.delays.any()) for one in ended) >= ENOUGH:
+            self.usual = Usual.of(ended)
+        else:
+            self.usual = None
+        self._at_end.clear()
 
     def strata(self, start_us: int, end_us: int, now_us: int) -> tuple[Stratum, ...] | None:
         """A stretch of event time by sub-streams; None while nothing is known of it."""
@@ -160,8 +164,8 @@ class SubStreams:
         if number not in self._memo:
             heard = self._open.get(number, NOTHING)
             ages_s = tuple((now_us - n * self.length_us) / 1e6 for n in (number + 1, number))
-            share, doubt = usual.share_between(*ages_s), usual.doubt_between(*ages_s)
-            self._memo[number] = usual.size(heard.count, share, doubt), heard.kept
+            size = usual.size(heard.count, *usual.shares_between(*ages_s))
+            self._memo[number] = size, heard.kept
         return self._memo[number]
 
     def at_end(self, window_us: int, lag_us: int) -> Size | None:
@@ -170,13 +174,14 @@ class SubStreams:
         usual = self.usual
         if usual is None:
             return None
-        expected = Size()
-        for age_us in range(self.length_us, window_us + 1, self.length_us):
-            oldest_s, youngest_s = ((a - lag_us) / 1e6 for a in (age_us, age_us - self.length_us))
-            share = usual.share_between(youngest_s, oldest_s)
-            doubt = usual.doubt_between(youngest_s, oldest_s)
-            expected = expected.plus(usual.size(share * usual.mean, share, doubt))
-        return expected
+        if (window_us, lag_us) not in self._at_end:
+            expected = Size()
+            for age_us in range(self.length_us, window_us + 1, self.length_us):
+                ages_s = ((a - lag_us) / 1e6 for a in (age_us - self.length_us, age_us))
+                share, doubt = usual.shares_between(*ages_s)
+                expected = expected.plus(usual.size(share * usual.mean, share, doubt))
+            self._at_end[window_us, lag_us] = expected
+        return self._at_end[window_us, lag_us]
 
     def size(self, start_us: int, end_us: int, now_us: int) -> Size | None:
         """Of a stretch of event time; None while nothing is known."""

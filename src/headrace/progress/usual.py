@@ -11,6 +11,7 @@ is, and the more even delays are, the more what has come does. The variance left
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -122,10 +123,11 @@ class Usual:
     mean: float
     variance: float
     count: int
-    shares: npt.NDArray[np.float64]
-    """Of tuples that have come after each edge of the bins."""
-    each: npt.NDArray[np.float64]
-    """The same of every sub-stream by itself, a row each."""
+    curves: npt.NDArray[np.float64]
+    """The share of tuples that has come after each edge of the bins, a row an edge. The first
+    column is of all sub-streams together, the others are of each by itself."""
+    areas: npt.NDArray[np.float64]
+    """Under the curves, up to each edge."""
     noise: float
     """Of a share of one sub-stream, times share (1 − share): few of its delays are looked at."""
 
@@ -137,46 +139,70 @@ class Usual:
         found = np.array([one.delays for one in ended], dtype=np.int64)
         found = found[_usual_delays(found)]
         variance = float(sizes.var(ddof=1)) if len(sizes) > 1 else 0.0
-        looked_at = found.sum(axis=1, keepdims=True)
-        each = np.cumsum(found, axis=1) / np.maximum(looked_at, 1)
+        looked_at = found.sum(axis=1)
         noise = float(np.mean(1.0 / looked_at)) if len(found) else 0.0
+        curves = np.zeros((BINS + 1, 1 + len(found)))
         # One delay that was not seen yet is longer than all that were.
-        shares = np.cumsum(found.sum(axis=0)) / (found.sum() + 1)
-        return cls(
-            float(sizes.mean()),
-            variance,
-            len(sizes),
-            np.concatenate([[0.0], shares]),
-            np.pad(each, ((0, 0), (1, 0))),
-            noise,
-        )
+        curves[1:, 0] = np.cumsum(found.sum(axis=0)) / (found.sum() + 1)
+        curves[1:, 1:] = np.cumsum(found, axis=1).T / np.maximum(looked_at, 1)
+        areas = np.zeros_like(curves)
+        steps = (curves[1:] + curves[:-1]) / 2.0 * np.diff(EDGES_S)[:, None]
+        np.cumsum(steps, axis=0, out=areas[1:])
+        return cls(float(sizes.mean()), variance, len(sizes), curves, areas, noise)
 
     def share_by(self, age_s: float) -> float:
         """Of tuples that take no longer than this."""
-        return float(np.interp(age_s, EDGES_S, self.shares))
+        return float(np.interp(age_s, EDGES_S, self.curves[:, 0]))
 
     def delay_s(self, share: float) -> float:
         """The delay that this share of tuples does not exceed."""
-        if self.shares[-1] <= 0.0:
+        shares = self.curves[:, 0]
+        if shares[-1] <= 0.0:
             return 0.0
-        place = int(np.searchsorted(self.shares, min(share, float(self.shares[-1])), side="left"))
+        place = int(np.searchsorted(shares, min(share, float(shares[-1])), side="left"))
         if place == 0:
             return 0.0
-        low, high = self.shares[place - 1], self.shares[place]
+        low, high = shares[place - 1], shares[place]
         step = (share - low) / (high - low) if high > low else 1.0
         return float(EDGES_S[place - 1] + min(step, 1.0) * (EDGES_S[place] - EDGES_S[place - 1]))
 
     def share_between(self, youngest_s: float, oldest_s: float) -> float:
         """Of tuples of such ages, evenly spread, that should have come."""
-        return float(_between(self.shares[None, :], youngest_s, oldest_s)[0])
+        return self.shares_between(youngest_s, oldest_s)[0]
 
-    def doubt_between(self, youngest_s: float, oldest_s: float) -> float:
-        """The variance of that share from one sub-stream to the next."""
-        if len(self.each) < 2:
-            return 0.0
-        found = _between(self.each, youngest_s, oldest_s)
-        share = float(found.mean())
-        return max(float(found.var(ddof=1)) - share * (1.0 - share) * self.noise, 0.0)
+    def shares_between(self, youngest_s: float, oldest_s: float) -> tuple[float, float]:
+        """The same, and its variance from one sub-stream to the next."""
+        if oldest_s <= youngest_s:
+            found = self._at(oldest_s)
+        else:
+            area = self._area(max(oldest_s, 0.0)) - self._area(max(youngest_s, 0.0))
+            found = np.minimum(area / (oldest_s - youngest_s), 1.0)
+        each, many = found[1:], len(found) - 1
+        if many < 2:
+            return float(found[0]), 0.0
+        mean = float(each.sum()) / many
+        off = each - mean
+        variance = float(off @ off) / (many - 1)
+        return float(found[0]), max(variance - mean * (1.0 - mean) * self.noise, 0.0)
+
+    def _at(self, age_s: float) -> npt.NDArray[np.float64]:
+        """Every curve at an age, straight between the edges."""
+        place, step = _place_of(age_s)
+        low, high = self.curves[place], self.curves[place + 1]
+        found: npt.NDArray[np.float64] = low + min(max(step, 0.0), 1.0) * (high - low)
+        return found
+
+    def _area(self, age_s: float) -> npt.NDArray[np.float64]:
+        """Under every curve up to an age; they are level after the last edge."""
+        place, step = _place_of(age_s)
+        low, high = self.curves[place], self.curves[place + 1]
+        width = float(EDGES_S[place + 1] - EDGES_S[place])
+        area: npt.NDArray[np.float64]
+        if step > 1.0:
+            area = self.areas[place + 1] + (step - 1.0) * width * high
+        else:
+            area = self.areas[place] + step * width * (low + step / 2.0 * (high - low))
+        return area
 
     def size(self, arrived: float, share: float, doubt: float = 0.0) -> Size:
         """Of a sub-stream of which so many have come, and this share should have, which itself has
@@ -192,30 +218,13 @@ class Usual:
         )
 
 
-def _between(
-    shares: npt.NDArray[np.float64], youngest_s: float, oldest_s: float
-) -> npt.NDArray[np.float64]:
-    """For every row of shares at the edges: the mean over ages from youngest to oldest."""
-    if oldest_s <= youngest_s:
-        return _at(shares, oldest_s)
-    low, high = max(youngest_s, 0.0), max(oldest_s, 0.0)
-    first = int(EDGES_S.searchsorted(low, side="right"))
-    last = max(int(EDGES_S.searchsorted(high, side="left")), first)
-    ages = np.concatenate([[low], EDGES_S[first:last], [high]])
-    ends = _at(shares, low)[:, None], _at(shares, high)[:, None]
-    whole = np.concatenate([ends[0], shares[:, first:last], ends[1]], axis=1)
-    area = ((whole[:, :-1] + whole[:, 1:]) / 2.0) @ (ages[1:] - ages[:-1])
-    found: npt.NDArray[np.float64] = np.minimum(area / (oldest_s - youngest_s), 1.0)
-    return found
+_EDGES: list[float] = EDGES_S.tolist()
 
 
-def _at(shares: npt.NDArray[np.float64], age_s: float) -> npt.NDArray[np.float64]:
-    """Every row at an age, straight between the edges."""
-    place = min(max(int(EDGES_S.searchsorted(age_s, side="right")) - 1, 0), BINS - 1)
-    into = float((age_s - EDGES_S[place]) / (EDGES_S[place + 1] - EDGES_S[place]))
-    step = min(max(into, 0.0), 1.0)
-    found: npt.NDArray[np.float64] = (1.0 - step) * shares[:, place] + step * shares[:, place + 1]
-    return found
+def _place_of(age_s: float) -> tuple[int, float]:
+    """The bin of an age, and how far into it; more than 1 after the last edge."""
+    place = min(max(bisect_right(_EDGES, age_s) - 1, 0), BINS - 1)
+    return place, (age_s - _EDGES[place]) / (_EDGES[place + 1] - _EDGES[place])
 
 
 def _usual_delays(found: Counts) -> npt.NDArray[np.bool_]:

@@ -76,9 +76,12 @@ def spread_of(call: AggregateCall) -> Partial:
         partial = need_of(call).partial
         assert partial is not None
         return partial
-    return Partial("moments", column_name(call.argument), call.argument.type)
+    # Squares of whole numbers add up exactly, beside the sum that is kept anyway.
+    op: Op = "squares" if call.argument.type in _WHOLE else "moments"
+    return Partial(op, column_name(call.argument), call.argument.type)
 
 
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
 _SPREADS = (Function.VAR_SAMP, Function.VAR_POP, Function.STDDEV_SAMP, Function.STDDEV_POP)
 _RANKS = (Function.PERCENTILE_APPROX, Function.KMEANS, Function.KMEANS_COST)
 

@@ -12,7 +12,17 @@ from headrace.query.window import TimeWindow, Window
 from headrace.types import BEGINNING, QueryUid, Version
 
 Op = Literal[
-    "rows", "count", "sum", "min", "max", "moments", "first", "last", "first_known", "last_known"
+    "rows",
+    "count",
+    "sum",
+    "squares",
+    "min",
+    "max",
+    "moments",
+    "first",
+    "last",
+    "first_known",
+    "last_known",
 ]
 Representation = Literal["cells", "vectors"]
 Lane = Literal["catalyst", "kernel"]

@@ -99,6 +99,7 @@ class EarlyWindows:
         wants = [c for c in self._closers.values() if c.sampled]
         if self._streams is None or not wants:
             return ()
+        begun = time.perf_counter()
         length = self._streams.length_us
         sizes = {
             size_us: self._streams.at_end(size_us, _LAG_US)
@@ -110,6 +111,7 @@ class EarlyWindows:
             known = (*known, ((highest_us // length + 1) * length, rate))
         longest = max(c.query.logical.time_window.size_us for c in wants)
         needless = sum(start <= watermark_us - longest for start, _ in known[1:])
+        self.statistics_s += time.perf_counter() - begun
         return tuple(known[needless:])
 
     def next_end_us(self, after_us: int) -> int | None:
@@ -229,6 +231,8 @@ class EarlyWindows:
             if not closer.sampled:
                 after = max(after, emitted_upto_us)
             window, life = closer.query.logical.time_window, closer.query.life
+            if window.next_end(after) > now_us:
+                continue
             for span in window.due(starts, after, now_us, life):
                 if span not in told and closer.closing != "k-slack":
                     told[span] = self._streams.strata(*span, self._as_of_us)

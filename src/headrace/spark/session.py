@@ -55,8 +55,8 @@ class Session:
     ``policy`` says which pipeline's micro-batch runs first when they are more than the machine can
     serve: ``default`` leaves it to Spark, ``klink`` runs first whose window is due first; others
     are ``fcfs``, ``round-robin``, ``highest-rate`` and ``streambox``. At most ``concurrency``
-    batches run at a time (default: one per core), and whoever has waited for ``patience`` goes
-    first. ``state_bytes`` is how much state counts as full memory.
+    batches run at a time (default: one more than there are cores), and whoever has waited for
+    ``patience`` goes first. ``state_bytes`` is how much state counts as full memory.
 
     >>> with Session(spark) as session:                                   # doctest: +SKIP
     ...     session.stream("purchases", df, event_time="time", lateness="2 seconds")
@@ -456,9 +456,10 @@ class Session:
                     pipeline.tick()
 
     def _checked(self, concurrency: int | None) -> int:
-        """So many batches at a time: as many as there are cores, if nothing else is said."""
+        """So many batches at a time; if nothing else is said, one more than there are cores: for
+        a part of its time a batch waits for Spark's own logs and schedulers."""
         if concurrency is None:
-            return max(int(self._spark.sparkContext.defaultParallelism), 1)
+            return max(int(self._spark.sparkContext.defaultParallelism), 1) + 1
         if concurrency < 1:
             raise QueryError(f"concurrency is {concurrency}", choices=("1 or more",))
         return concurrency
