@@ -1,11 +1,13 @@
-"""The process that test_early_crash kills: approximate queries over a live stream.
+"""The process that test_early_crash starts: approximate queries over a live stream.
 
-Run as ``python early_child.py FOLDER START_S END_S``. It goes on from whatever an earlier, killed
-run left in the folder, and writes ``done`` when all windows up to the end are out.
+Run as ``python -m tests.spark.early_child FOLDER START_S END_S MASTER``. It goes on from whatever
+an earlier, killed run left in the folder, and writes ``done`` when all windows up to the end are
+out.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -29,8 +31,10 @@ def source_of(start_s: float) -> hr.sources.RandomFields:
     )
 
 
-def main(folder: Path, start_s: float, end_s: float) -> None:
-    spark = hr.local_spark(2)
+def main(folder: Path, start_s: float, end_s: float, master: str) -> None:
+    spark = hr.local_spark(
+        2, **{"spark.master": master, "spark.executorEnv.PYTHONPATH": os.getcwd()}
+    )
     with hr.Session(spark, checkpoint=str(folder / "checkpoint")) as session:
         session.stream("s", source_of(start_s), event_time="time", lateness=f"{DISORDER_S} seconds")
         for name, text in TEXTS.items():
@@ -48,4 +52,4 @@ def _has_passed(session: hr.Session, end_s: float) -> bool:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]))
+    main(Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), sys.argv[4])

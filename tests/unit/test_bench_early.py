@@ -10,8 +10,9 @@ import pytest
 import headrace as hr
 from headrace.bench.driver.protocol import ROWS
 from headrace.bench.early.command import show_early
-from headrace.bench.early.judge import answers, judge
+from headrace.bench.early.judge import answers, judge, latencies
 from headrace.bench.early.measure import ratios
+from headrace.bench.early.picture import latency_picture
 from headrace.bench.early.questions import DELAYS, QUESTIONS, WAYS, workload
 from headrace.bench.screen import console
 
@@ -91,6 +92,17 @@ def test_unknown_names_are_told_with_the_known_ones() -> None:
         workload("ysbb", "EC", 1.0, 3.0, 0.05, 0.95)
     with pytest.raises(hr.HeadraceError, match=r"no setting 'XX' .*EG"):
         workload("ysb", "XX", 1.0, 3.0, 0.05, 0.95)
+
+
+def test_the_picture_has_a_panel_for_each_record_and_a_line_for_each_way() -> None:
+    told = latencies(answers(TOLD, NAMES), T0 * 10**6, (T0 + 60) * 10**6)
+    assert told["aion"] == pytest.approx([0.02, 0.04, 1.2], abs=1e-6), "the first row of a window"
+    records = [{"workload": f"ysb-{n}", "rate": 5e3, "latencies_s": told} for n in range(5)]
+    figure = latency_picture([*records, {"workload": "none", "rate": 1.0}])
+    assert figure is not None
+    assert [a.get_title() for a in figure.axes] == [f"ysb-{n}, 5,000/s" for n in range(5)]
+    assert {len(a.lines) for a in figure.axes} == {4}
+    assert latency_picture([]) is None
 
 
 def test_the_table_fits_eighty_columns() -> None:

@@ -112,6 +112,14 @@ def _premium(random: Random) -> str:
         GROUP BY {random.choice(WINDOWS)}"""
 
 
+def _sold_at_once(random: Random) -> str:
+    return f"""
+        SELECT /*+ APPROX(error => 0.05, fallback => 'best_effort') */
+               window.start, COUNT(*) AS sold, AVG(price) AS mean
+        FROM purchases WHERE price > {_price(random)}
+        GROUP BY {random.choice(WINDOWS)}"""
+
+
 def _large_sales(random: Random) -> str:
     return f"""
         SELECT time, user_id, gem_pack, price
@@ -156,6 +164,7 @@ _KINDS: tuple[tuple[str, Callable[[Random], str]], ...] = (
     ("reach", _reach),
     ("big-spenders", _big_spenders),
     ("large-sales", _large_sales),
+    ("sold-at-once", _sold_at_once),
     ("mean-basket", _mean_basket),
     ("nagged-users", _nagged_users),
     ("spread", _spread),

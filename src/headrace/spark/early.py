@@ -85,8 +85,9 @@ class EarlyWindows:
         self._as_of_us = BEGINNING
         self.statistics_s = 0.0
         """Spent on counting, sampling and estimating so far, by tasks and by the driver."""
-        self.deciding_s = 0.0
-        """Of that, on finding which windows may be closed: an answer waits for it."""
+        self.deciding_s, self.decisions = 0.0, 0
+        """Of that, on decisions by which windows were closed, and how many these were: answers wait
+        for them."""
 
     @property
     def sampled(self) -> frozenset[int]:
@@ -174,8 +175,9 @@ class EarlyWindows:
             self._k_slack.heard(told.get("longest_s", 0.0))
             for name, (count, kept, bins) in told.get("counts", {}).items():
                 delays = np.zeros(BINS, np.int64)
-                for place, tuples in bins:
-                    delays[place] = tuples
+                if bins:
+                    places, tuples = zip(*bins, strict=True)
+                    delays[list(places)] = tuples
                 one, number = Heard(count, kept, delays), int(name)
                 found[number] = found[number].plus(one) if number in found else one
         self._streams.heard(found)
@@ -256,7 +258,9 @@ class EarlyWindows:
         )
         spent_s = time.perf_counter() - begun
         self.statistics_s += spent_s
-        self.deciding_s += spent_s
+        if due:
+            self.deciding_s += spent_s
+            self.decisions += 1
         return due
 
     def _nearer(

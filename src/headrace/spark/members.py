@@ -19,6 +19,9 @@ from headrace.types import BEGINNING, Version
 
 _MANY_CHANGES = 64
 """So many changelogs are replaced by a snapshot of what they led to."""
+_FAR, _BATCHES = 4.0, 3
+"""A plan that was made for so many times fewer tuples or keys is made anew after so many batches.
+Where there are fewer than it was made for, any plan is quick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Members:
         self._changed = changed
         self._requests: deque[tuple[Literal["create", "stop"], Query]] = deque()
         self._oldest_change = 0
+        self._far = 0
+        """Batches in a row that had far more than the plan was made for."""
 
     @property
     def active(self) -> list[ActiveQuery]:
@@ -103,6 +108,21 @@ class Members:
                 deleted.append(query)
         if created or deleted:
             self.change(created, dict.fromkeys(deleted), state)
+
+    def learned(self, statistics: Statistics | None, state: PipelineState) -> None:
+        """After a batch that told what the stream is like, if it did."""
+        if statistics is None:
+            return
+        self.statistics = statistics
+        planned = self.plans.newest.statistics
+        far = len(self.registry.active) > 1 and (
+            statistics.tuples_per_slice > _FAR * planned.tuples_per_slice
+            or statistics.keys > _FAR * planned.keys
+        )
+        self._far = self._far + 1 if far else 0
+        if self._far >= _BATCHES:
+            self._far = 0
+            self.change([], {}, state)
 
     def exclude(self, reasons: Mapping[int, str], state: PipelineState) -> int:
         """Take failed queries out of the plan; returns its version."""

@@ -50,7 +50,8 @@ class PipelineMetrics(Counters):
     ``delay_s`` is how long tuples take to the source, where it tells when they came.
 
     Of approximate queries: ``statistics_s`` was spent on counting, sampling and estimating so far,
-    by tasks and by the driver, and ``deciding_s`` of it on which windows may be closed;
+    by tasks and by the driver, and ``deciding_s`` of it on the ``decisions`` that closed windows, for
+    which answers wait;
     ``sampling`` is the share of tuples that sampled queries see now.
     """
 
@@ -82,6 +83,7 @@ class PipelineMetrics(Counters):
     without_time: int
     statistics_s: float
     deciding_s: float
+    decisions: int
     sampling: float
 
 
@@ -185,6 +187,7 @@ class Meter:
             without_time=state.without_time,
             statistics_s=pipeline.early.statistics_s,
             deciding_s=pipeline.early.deciding_s,
+            decisions=pipeline.early.decisions,
             sampling=state.sampling[-1][1] if state.sampling else 1.0,
         )
 

@@ -442,8 +442,8 @@ class Pipeline:
             self._journal.buckets.delete(name)
         if not defer:
             self._purge = False
-        self.members.statistics = outcome.statistics or self.members.statistics
         self.members.exclude(outcome.failed, self._state)
+        self.members.learned(outcome.statistics, self._state)
         self.members.forget_plans(self._state)
 
     # -- small things -------------------------------------------------------------------------

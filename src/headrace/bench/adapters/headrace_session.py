@@ -141,7 +141,7 @@ class Adapter:
             self._driver.say({"schedule": dict(self._session.metrics().schedule)})
         if self._options["rows"] != "digest":
             (pipeline,) = self._session.metrics().pipelines
-            names = ("statistics_s", "deciding_s", "sampling", "batches")
+            names = ("statistics_s", "deciding_s", "decisions", "sampling")
             self._driver.say({name: pipeline[name] for name in names})
         for query in self._queries.values():
             if query.status == "failed":

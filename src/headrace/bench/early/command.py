@@ -12,6 +12,7 @@ from rich.table import Table
 
 from headrace.bench.driver.stage import Setup
 from headrace.bench.early.measure import measure_early
+from headrace.bench.early.picture import latency_picture
 from headrace.bench.early.questions import DELAYS, QUESTIONS, workload
 from headrace.bench.results import records
 from headrace.bench.run import Record
@@ -45,6 +46,7 @@ def early(
                 *(text.split(",") for text in (questions, rates, lengths, delays))
             )
         ]
+    found: list[Record] = []
     for made, rate in wanted:
         setup = Setup(made, "headrace", made.count, seed)
         with told() as watcher:
@@ -58,6 +60,11 @@ def early(
         if record["end"] != "complete":
             console.print(f"[red]{record['end']}:[/red] {record['reason']}", soft_wrap=True)
             raise typer.Exit(1)
+        found.append(record)
+    figure = latency_picture(found)
+    if figure is not None:
+        figure.savefig(out / "latency-cdf.png")
+        console.print(f"a picture is in {out / 'latency-cdf.png'}", soft_wrap=True)
 
 
 def show_early(record: Record) -> None:
@@ -86,7 +93,12 @@ def show_early(record: Record) -> None:
     if spent := record.get("statistics"):
         console.print(
             f"  statistics and sampling: {100 * spent['share']:.2f} % of the time; "
-            f"{spent['deciding_ms_a_batch']:.2f} ms a batch to decide",
+            f"an answer waits {spent['deciding_ms']:.2f} ms for its decision"
+            + (
+                f", {100 * spent['share_of_latency']:.2f} % of its latency"
+                if "share_of_latency" in spent
+                else ""
+            ),
             highlight=False,
         )
     for name, ratio in record.get("ratios", {}).items():

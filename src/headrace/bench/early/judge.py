@@ -84,6 +84,16 @@ def judge(
     return [j for way, mine in found.items() if (j := _judged(way, mine, exact, error))]
 
 
+def latencies(
+    found: Mapping[str, Mapping[Place, Answer]], since_us: int, upto_us: int
+) -> dict[str, list[float]]:
+    """By way: how long after the ends of windows in a stretch of time rows came, in order."""
+    return {
+        way: sorted(one.after_s for place, one in mine.items() if since_us <= place[0] < upto_us)
+        for way, mine in found.items()
+    }
+
+
 def _judged(
     way: str, mine: Mapping[Place, Answer], exact: Mapping[Place, float], error: float
 ) -> Judged | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from headrace.bench.driver.stage import Setup, Stage
-from headrace.bench.early.judge import answers, judge
+from headrace.bench.early.judge import answers, judge, latencies
 from headrace.bench.early.questions import LATENESS, WAYS
 from headrace.bench.run import (
     Record,
@@ -42,7 +42,7 @@ def measure_early(
         watcher.say(f"measuring {rate:,.0f} events/s for {seconds:.0f} s")
         before = dict(stage.server.said)
         stretch = stage.measure(rate, seconds, watcher.moment)
-        record["statistics"] = _spent(before, stage.server.said, stretch.seconds)
+        spent = _spent(before, stage.server.said, stretch.seconds)
         go_on(stage.measure(rate, _FLUSH_S, watcher.moment))
         names = {f"q{n}": way for n, way in enumerate(WAYS)}
         found = answers(stage.server.rows(), names)
@@ -50,6 +50,8 @@ def measure_early(
         upto_us = since_us + int(stretch.seconds * 1e6)
         record["ways"] = [asdict(j) for j in judge(found, since_us, upto_us, error)]
         record["ratios"] = ratios(record["ways"])
+        record["statistics"] = spent | _waited(spent, record["ways"])
+        record["latencies_s"] = latencies(found, since_us, upto_us)
         record["batch_s"] = stage.load.batch_s()
         go_on(stretch)
     return record
@@ -59,12 +61,20 @@ def _spent(before: Mapping[str, float], after: Mapping[str, float], seconds: flo
     """What the system says that it spent on statistics, as shares of the time that passed."""
     if not before or not after:
         return {}
-    batches = max(after["batches"] - before["batches"], 1)
+    decisions = max(after["decisions"] - before["decisions"], 1)
     return {
         "share": (after["statistics_s"] - before["statistics_s"]) / seconds,
-        "deciding_ms_a_batch": 1e3 * (after["deciding_s"] - before["deciding_s"]) / batches,
+        "deciding_ms": 1e3 * (after["deciding_s"] - before["deciding_s"]) / decisions,
         "sampling": after["sampling"],
     }
+
+
+def _waited(spent: Mapping[str, float], ways: list[Mapping[str, Any]]) -> Record:
+    """What answers wait for decisions, as a share of the time they take."""
+    after = {w["way"]: w["after_s"] for w in ways}
+    if not spent or not after.get("aion"):
+        return {}
+    return {"share_of_latency": spent["deciding_ms"] / 1e3 / after["aion"]}
 
 
 def ratios(ways: list[Mapping[str, Any]]) -> dict[str, float]:

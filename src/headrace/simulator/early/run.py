@@ -91,6 +91,8 @@ class _Run:
         self.highest_s = 0.0
         self.rates: dict[int, float] = {}
         """Sampling rates of the windows that run."""
+        self.clustered: dict[int, Made] = {}
+        """Exact clusters of windows that were answered and are not learned from yet."""
 
     def run(self) -> Outcome:
         c = self.conditions
@@ -168,7 +170,8 @@ class _Run:
         window = self._window(number)
         if self.question.aggregate == "kmeans":
             if len(window.time_s) > 1:
-                self.aion.learned(self._clustered(window, None).strength)
+                exact = self.clustered.pop(number, None) or self._clustered(window, None)
+                self.aion.learned(exact.strength)
             return
         found = self._groups(window, [(-np.inf, np.inf)])
         averages = self.question.aggregate == "avg"
@@ -187,7 +190,7 @@ class _Run:
         if not counts:
             return
         kept = window.where(there & (window.luck < rate))
-        exact = self._bounded(window, None)
+        exact = self._exact(number, window)
         complete = now >= (number + 1) * c.window_s + c.lateness_s and rate >= 1.0
         estimates = self.way.startswith("aion") and not complete
         found = self._bounded(kept, strata if estimates else None)
@@ -206,6 +209,12 @@ class _Run:
     def _window(self, number: int) -> Tuples:
         window = self.conditions.window_s
         return self.tuples.between(number * window, (number + 1) * window)
+
+    def _exact(self, number: int, window: Tuples) -> Bounded:
+        if self.question.aggregate != "kmeans":
+            return self._bounded(window, None)
+        self.clustered[number] = self._clustered(window, None)
+        return self.clustered[number].bounded
 
     def _bounded(self, window: Tuples, strata: tuple[Stratum, ...] | None) -> Bounded:
         """Of the tuples that are there; without strata they are all."""
