@@ -50,9 +50,8 @@ class PipelineMetrics(Counters):
     ``delay_s`` is how long tuples take to the source, where it tells when they came.
 
     Of approximate queries: ``statistics_s`` was spent on counting, sampling and estimating so far,
-    by tasks and by the driver, and ``deciding_s`` of it on the ``decisions`` that closed windows, for
-    which answers wait;
-    ``sampling`` is the share of tuples that sampled queries see now.
+    by tasks and by the driver; ``deciding_s`` of it on ``decisions`` that closed windows, for which
+    answers wait. ``sampling`` is the share of tuples that sampled queries see now.
     """
 
     name: str
