@@ -27,7 +27,7 @@ def questions(seed: int) -> Iterator[Question]:
     random = Random(seed)
     number = 0
     while True:
-        kinds = list(_KINDS)
+        kinds = list(KINDS)
         if number:
             random.shuffle(kinds)
         for topic, make in kinds:
@@ -154,7 +154,7 @@ def _price(random: Random) -> int:
     return random.randint(2, 9)
 
 
-_KINDS: tuple[tuple[str, Callable[[Random], str]], ...] = (
+KINDS: tuple[tuple[str, Callable[[Random], str]], ...] = (
     ("revenue", _revenue),
     ("top-packs", _top_packs),
     ("ads-shown", _ads_shown),

@@ -101,14 +101,17 @@ class Adapter:
             busy_until = busy_until if behind else max(busy_until, now)
             busy_until += served / self._set["service_rate"]
             behind = served >= most * stream.partitions
-            if not paused and now - begun >= self._set["pause_at_s"]:
-                paused, busy_until = True, busy_until + self._set["pause_s"]
             if self._set["die_at_s"] and now - begun >= self._set["die_at_s"]:
                 sys.stderr.write("the fake system was told to die\n")
                 sys.stderr.flush()
                 os._exit(3)
             self._stop.wait(max(busy_until - now, 0.0 if served else _STEP_S / 2))
             self._emit(min(highest))
+            # Between two steps: what was taken is told, so all that waits does so in the queue.
+            if not paused and now - begun >= self._set["pause_at_s"]:
+                paused = True
+                self._stop.wait(self._set["pause_s"])
+                busy_until = time.time()
 
     def _take(
         self, stream: StreamInfo, partition: int, start: int, end: int, highest: list[int]
