@@ -45,7 +45,7 @@ class Play:
         assert length is not None
         self.length_us = length
         self.early.serves(queries, length, BEGINNING)
-        self.early.answered({int(q.uid): (strength, strength) for q in queries}, ())
+        self.early.answered({int(q.uid): (strength, strength) for q in queries}, (), 0.0)
         self.now_s, self.highest_us, self.schedule = 0.0, BEGINNING, ()
         self.closed: dict[int, int] = {}
         self.sampling: tuple[tuple[int, float], ...] = ()
@@ -102,8 +102,28 @@ def test_nothing_is_due_before_a_window_has_told_what_to_expect() -> None:
     play.early.serves([query("")], play.length_us, BEGINNING)
     play.upto(12.0)
     assert play.due() == ()
-    play.early.answered({1: (5e3, 5e3)}, ())
+    play.early.answered({1: (5e3, 5e3)}, (), 0.0)
     assert [d.span for d in play.due()] == [(9 * S, 12 * S)]
+
+
+def test_a_stream_that_catches_up_answers_only_what_is_complete() -> None:
+    sample = ", fallback => 'best_effort', sample => true"
+    play = Play(query(""), query(sample, uid=2))
+    play.upto(14.0)
+    starts = np.arange(0, play.highest_us, play.length_us)
+    where = (starts, play.watermark_us, play.highest_us, {2: 6 * S}, play.now_s)
+    late = play.early.due(*where, complete=True)
+    assert [(d.span, d.uids, d.complete) for d in late] == [((6 * S, 9 * S), (2,), True)]
+    assert {u for d in play.early.due(*where) for u in d.uids} == {1, 2}
+
+
+def test_how_strong_groups_are_is_looked_at_now_and_then() -> None:
+    play = Play(query(""), query(", progress => 'k-slack'", uid=2))
+    assert play.early.learners(0.5) == frozenset()
+    assert play.early.learners(10.0) == {1}, "K-slack states no bounds"
+    play.early.answered({1: (5e3, 5e3)}, (), 10.0)
+    assert play.early.learners(10.1) == frozenset()
+    assert play.early.learners(20.0) == {1}
 
 
 def test_small_groups_wait_for_more() -> None:
@@ -123,13 +143,13 @@ def test_groups_that_wait_are_tried_again_when_more_has_come() -> None:
     play = Play(query(""))
     play.upto(12.0)
     (one,) = [d for d in play.due() if d.span[1] == 12 * S]
-    play.early.answered({}, [(1, one.span)])
+    play.early.answered({}, [(1, one.span)], 0.0)
     assert play.due() == (), "nothing more has come"
     play.step(0.4)
     (again,) = play.due()
     assert again.span == one.span
     assert again.share > one.share
-    play.early.answered({}, ())
+    play.early.answered({}, (), 0.0)
     play.step(0.4)
     assert play.due() == (), "none waits any more"
 
@@ -200,7 +220,7 @@ def test_after_a_long_pause_it_is_not_known_when_tuples_came() -> None:
 def test_a_longer_window_that_comes_later_is_remembered_for() -> None:
     play = Play(query(""))
     play.early.serves([query(""), query("", 2, "36 seconds")], play.length_us, play.highest_us)
-    play.early.answered({2: (5e4, 5e4)}, ())
+    play.early.answered({2: (5e4, 5e4)}, (), 0.0)
     play.upto(35.8)
     play.due()
     play.upto(36.0)
@@ -244,9 +264,9 @@ def test_a_sample_is_as_large_as_the_error_needs() -> None:
     assert rate == pytest.approx(0.36, abs=0.04)
     again = play.early.schedule(schedule, play.highest_us, play.watermark_us)
     assert again == schedule, "a rate stays while it is about right"
-    play.early.answered({1: (50_000.0, 50_000.0)}, ())
+    play.early.answered({1: (50_000.0, 50_000.0)}, (), 0.0)
     for _ in range(12):
-        play.early.answered({1: (50_000.0, 50_000.0)}, ())
+        play.early.answered({1: (50_000.0, 50_000.0)}, (), 0.0)
     changed = play.early.schedule(schedule, play.highest_us, play.watermark_us)
     assert changed[-1][1] < 0.1
     later = play.early.schedule(changed, changed[-1][0] + 20 * S, changed[-1][0] + 18 * S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,8 @@ _LAG_US = 200_000
 _OTHER = 0.1
 """A rate is changed when it is off by this share of it."""
 _MANY = 1e9
+_LEARN_AGAIN_S = 2.0
+"""So often a query looks how strong its groups are: a stream that catches up has many windows."""
 _NEARER = 0.6
 """Groups that wait are looked at again when this share of what was missing is all that still is."""
 
@@ -66,6 +69,7 @@ class _Closer:
     sampled: bool
     aion: Aion
     aq_k_slack: AqKSlack
+    learned_s: float = -math.inf
     open: dict[Span, float] = field(default_factory=dict)
     """Windows that AQ-K-slack has closed, with what was there: what they lacked is seen later."""
 
@@ -93,6 +97,14 @@ class EarlyWindows:
     def sampled(self) -> frozenset[int]:
         """Queries that are made of a sample: none of their answers is exact by itself."""
         return frozenset(uid for uid, c in self._closers.items() if c.sampled)
+
+    def learners(self, now_s: float) -> frozenset[int]:
+        """Queries that should look how strong their groups are."""
+        return frozenset(
+            uid
+            for uid, c in self._closers.items()
+            if c.closing == "aion" and abs(now_s - c.learned_s) >= _LEARN_AGAIN_S
+        )
 
     def schedule(self, known: Schedule, highest_us: int, watermark_us: int) -> Schedule:
         """Rates by event time, after a batch: from the first sub-stream on of which no tuple has
@@ -198,7 +210,10 @@ class EarlyWindows:
         self._as_of_us = max(self._as_of_us, round(at_s * 1e6))
 
     def answered(
-        self, strengths: Mapping[int, tuple[float, float]], pending: Iterable[tuple[int, Span]]
+        self,
+        strengths: Mapping[int, tuple[float, float]],
+        pending: Iterable[tuple[int, Span]],
+        now_s: float,
     ) -> None:
         """After a firing: how strong the weaker groups of each query were and those in the middle,
         and which windows have groups that wait."""
@@ -208,6 +223,7 @@ class EarlyWindows:
                 # Groups that are not good enough may wait by themselves where that is asked for.
                 waits = closer.accuracy.fallback == "exact"
                 closer.aion.learned(middle if waits else weaker)
+                closer.learned_s = now_s
         self._pending |= {key: self._tried[key] for key in pending if key in self._tried}
         self._tried.clear()
 
@@ -219,14 +235,18 @@ class EarlyWindows:
         closed_upto_us: Mapping[int, int],
         now_s: float,
         sampling: Schedule = (),
+        *,
+        complete: bool = False,
     ) -> tuple[EarlyDue, ...]:
-        """Windows that have ended and may be closed now, of queries that have not closed them."""
+        """Windows that have ended and may be closed now, of queries that have not closed them; or
+        only those that nothing can come for any more."""
         if self._streams is None or emitted_upto_us <= BEGINNING:
             return ()
-        begun, now_us = time.perf_counter(), round(now_s * 1e6)
+        begun = time.perf_counter()
+        now_us = emitted_upto_us if complete else round(now_s * 1e6)
         alike: dict[tuple[Span, str], list[int]] = {}
         told: dict[Span, tuple[Stratum, ...] | None] = {}
-        for uid, span in self._nearer(emitted_upto_us, told):
+        for uid, span in () if complete else self._nearer(emitted_upto_us, told):
             alike.setdefault((span, "aion"), []).append(uid)
         for uid, closer in self._closers.items():
             after = closed_upto_us.get(uid, BEGINNING)

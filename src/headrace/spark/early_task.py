@@ -18,6 +18,7 @@ from headrace.progress.closing import weak
 from headrace.query.accuracy import Accuracy
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import Function
+from headrace.query.window import Span
 from headrace.spark.early import EarlyDue
 from headrace.spark.estimates import Estimated, estimated
 from headrace.spark.messages import Message, ipc_bytes
@@ -35,6 +36,8 @@ class EarlyTask:
     """By query: windows that end up to here were answered early."""
     answered: Sequence[str]
     """Files with the groups that were."""
+    learners: frozenset[int]
+    """Queries that want to know how strong their groups are."""
     buckets: Store
     setting: Setting
     strengths: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -76,23 +79,22 @@ class EarlyTask:
         return Result(result.shape, made)
 
     def _learn(self, result: Result, blocks: Blocks) -> None:
-        """What a complete window tells that was not closed early."""
+        """What the last complete window of a query tells that was not closed early."""
         shape, table = result.shape, result.table
         accuracy = shape.query.accuracy
         assert accuracy is not None
-        uids = table.column("_q").to_numpy()
-        ends, starts = table.column("_end").to_numpy(), table.column("_start").to_numpy()
-        for end in np.unique(ends).tolist():
-            here = ends == end
-            upto = self.closed_upto_us
-            fresh = [u for u in np.unique(uids[here]).tolist() if upto.get(u, BEGINNING) < end]
-            if fresh:
-                span = int(starts[here][0]), end
-                made = estimated(
-                    shape, fresh, blocks, [span], Strata.complete(), accuracy.confidence
-                )
-                if made is not None:
-                    self._note_strengths(made)
+        uids, starts, ends = (table.column(n).to_numpy() for n in ("_q", "_start", "_end"))
+        fresh: dict[Span, list[int]] = {}
+        for uid in self.learners & set(np.unique(uids).tolist()):
+            mine = uids == uid
+            last = np.argmax(ends[mine])
+            span = int(starts[mine][last]), int(ends[mine][last])
+            if self.closed_upto_us.get(uid, BEGINNING) < span[1]:
+                fresh.setdefault(span, []).append(uid)
+        for span, some in fresh.items():
+            made = estimated(shape, some, blocks, [span], Strata.complete(), accuracy.confidence)
+            if made is not None:
+                self._note_strengths(made)
 
     def _not_answered(self, table: pa.Table, keys: int) -> pa.Table:
         """Rows of groups that were not answered early."""
@@ -211,9 +213,13 @@ class EarlyTask:
 
     def _note_met(self, table: pa.Table, met: Flags) -> None:
         uids, starts, ends = (table.column(n).to_numpy() for n in ("_q", "_start", "_end"))
-        for uid, start, end in np.unique(np.stack([uids, starts, ends], 1), axis=0).tolist():
-            mine = (uids == uid) & (ends == end)
-            self.met.append((uid, start, end, int(mine.sum()), int(met[mine].sum())))
+        # Rows of one query and window are next to each other.
+        other = np.flatnonzero((uids[1:] != uids[:-1]) | (ends[1:] != ends[:-1])) + 1
+        firsts = np.concatenate([[0], other])
+        rows = np.diff([*firsts, len(uids)])
+        good = np.add.reduceat(met.astype(np.int64), firsts)
+        runs = (uids[firsts], starts[firsts], ends[firsts], rows, good)
+        self.met += zip(*(part.tolist() for part in runs), strict=True)
 
     def message(self) -> Message | None:
         """What the driver must know."""

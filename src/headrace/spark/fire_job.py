@@ -51,6 +51,7 @@ class FireJob:
     early: tuple[EarlyDue, ...] = ()
     closed_upto_us: dict[int, int] = field(default_factory=dict)
     answered: tuple[str, ...] = ()
+    learners: frozenset[int] = frozenset()
     sampled: frozenset[int] = frozenset()
 
     @property
@@ -116,6 +117,7 @@ class FireJob:
             early=firing.early,
             closed_upto_us=self.closed_upto_us,
             answered=self.answered,
+            learners=self.learners,
         )
 
     def finish(self, emitter: Emitter) -> None:

@@ -47,6 +47,8 @@ class FireTask:
     """By approximate query: windows that end up to here were answered early."""
     answered: tuple[str, ...] = ()
     """Files with the groups that were."""
+    learners: frozenset[int] = frozenset()
+    """Approximate queries that want to know how strong their groups are."""
 
     @property
     def count(self) -> int:
@@ -96,7 +98,9 @@ class FireTask:
             if uid in asked
         ]
         staged = 0
-        approximate = EarlyTask(self.closed_upto_us, self.answered, self.buckets, self.setting)
+        approximate = EarlyTask(
+            self.closed_upto_us, self.answered, self.learners, self.buckets, self.setting
+        )
         for found in chain(
             (approximate.exact(f, blocks) for f in answer(blocks, due, self.setting)),
             answer_sessions(arrivals, asks, self.emitted_upto_us, self.watermark_us, self.setting),

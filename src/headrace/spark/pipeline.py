@@ -298,7 +298,8 @@ class Pipeline:
                 self._state.offsets, self._is_wanted
             ):
                 return
-            self._early_clock.hold(self.last_batch_ms / 1000.0)
+            if not self._catches_up(time.monotonic()):
+                self._early_clock.hold(self.last_batch_ms / 1000.0)
             with self.candidate.turn(self._is_wanted) as turn, self._lock:
                 if turn is not None and not self.closed:
                     self._batch(given, batch_id, turn)
@@ -341,7 +342,8 @@ class Pipeline:
 
     def _catches_up(self, started: float) -> bool:
         """Whether results may wait for the next batch, which is about to come: the stream is far
-        behind the clock and its batches follow each other, so a job saved brings it nearer."""
+        behind the clock and its batches follow each other, so a job saved brings it nearer. The
+        end of a window by the clock means nothing to it."""
         lag_s = self._clock.now() - self._state.progress.highest_us / 1e6
         follows = started - self._ended_at < _SOON_S
         return follows and lag_s > _BEHIND_S and self.last_batch_ms < _LONG_BATCH_MS
@@ -374,7 +376,7 @@ class Pipeline:
         if self._replaying is not None or self._streaming is None:
             return
         with self.candidate.room(wait=True) as there, self._lock:
-            if not there or self.closed:
+            if not there or self.closed or self._catches_up(time.monotonic()):
                 return
             now, state = self._clock.now(), self._state
             empty_for_s = self._intake.empty_for_s()

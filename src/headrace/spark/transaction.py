@@ -117,8 +117,9 @@ class Transaction:
         upto = state.emitted_upto_us
         begun = time.monotonic()
         if batch is not None:
-            begin, owed, messages = self._ingest(begin, batch)
+            begin, owed, messages = self._ingest(begin, batch, waited=defer)
             upto = max(upto, state.progress.watermark_us)
+            early = () if owed is None else owed.early
             emitter.begin_firing(sessions=owed is not None and bool(owed.session_lives))
             infos = [m.value for m in messages if m.kind == "info"]
             emitter.take(messages)
@@ -126,6 +127,7 @@ class Transaction:
             sections = replaced(sections, emitter.take_compacted())
             fresh = [SectionRef.from_json(s) for i in infos for s in i["sections"]]
             used |= {s.file for s in (*sections, *fresh)}
+        closed = _closed(state.closed_upto_us, early)
         ingested = time.monotonic()
         late = self._note_late(infos)
         highest = _highest(infos)
@@ -138,26 +140,24 @@ class Transaction:
                 starts_of([*sections, *fresh]),
                 max(upto, progress.watermark_us),
                 progress.highest_us,
-                state.closed_upto_us,
+                closed,
                 begin.now_s,
                 state.sampling,
             )
         if not defer:
             job = self._fire_job(begin, upto, progress.watermark_us, early)
+            closed = _closed(closed, early)
             job.run([*sections, *fresh], emitter)
-            self.early.answered(emitter.strengths, emitter.pending)
             sections = replaced([*sections, *fresh], emitter.take_compacted())
             used |= {s.file for s in sections}
             upto, fresh = max(upto, progress.watermark_us), []
+        self.early.answered(emitter.strengths, emitter.pending, begin.now_s)
         emitter.deliver()
         self._deliver_late(emitter, begin.txn)
         active = [q for q in self.plans[begin.version].queries if int(q.uid) not in emitter.failed]
         # Only a firing of sessions tells which are still open; without one all pieces stay.
         held_from = emitter.held_from_us if emitter.fired_sessions else BEGINNING
         kept = still_needed(active, sections, self.plans.plans, upto, held_from)
-        closed = dict(state.closed_upto_us)
-        for one in early:
-            closed |= {uid: max(one.span[1], closed.get(uid, BEGINNING)) for uid in one.uids}
         answered = [(name, end) for name, end in state.answered if end > upto]
         used |= {name for name, _ in (*state.answered, *emitter.answered)}
         then = replace(
@@ -189,8 +189,12 @@ class Transaction:
             time.monotonic() - ingested if fired else None,
         )
 
-    def _ingest(self, begin: Begin, batch: Batch) -> tuple[Begin, FireTask | None, list[Message]]:
-        """Run the ingest job; queries whose expressions raise are taken out and it runs again."""
+    def _ingest(
+        self, begin: Begin, batch: Batch, *, waited: bool
+    ) -> tuple[Begin, FireTask | None, list[Message]]:
+        """Run the ingest job; queries whose expressions raise are taken out and it runs again.
+
+        Tuples of a stream that catches up have `waited` at the source for nobody knows how long."""
         progress = self.state.progress
         upto = max(self.state.emitted_upto_us, progress.watermark_us)
         while True:
@@ -207,7 +211,7 @@ class Transaction:
                 time_zone=self.setting.time_zone,
                 keep_late=self.stream.late_sink is not None,
                 sampling=self.state.sampling,
-                since_us=self.early.since_us(begin.now_s),
+                since_us=None if waited else self.early.since_us(begin.now_s),
             )
             job = Ingest(self.stream, entry.plan, entry.handle, frame, where)
             owed = self._owed(begin, upto)
@@ -229,12 +233,21 @@ class Transaction:
                 self.journal.begin(begin)
 
     def _owed(self, begin: Begin, upto: int) -> FireTask | None:
-        """What the last batch made due and left."""
-        if upto <= self.state.emitted_upto_us:
+        """What the last batch made due and left. A stream that catches up answers nothing early,
+        but what is made of a sample has to be answered while the sample is there."""
+        state = self.state
+        if upto <= state.emitted_upto_us:
             return None
-        return self._fire_job(begin, self.state.emitted_upto_us, upto).task(
-            self.state.sections, "r"
+        early = self.early.due(
+            starts_of(state.sections),
+            upto,
+            state.progress.highest_us,
+            state.closed_upto_us,
+            begin.now_s,
+            state.sampling,
+            complete=True,
         )
+        return self._fire_job(begin, state.emitted_upto_us, upto, early).task(state.sections, "r")
 
     def _fire_job(
         self,
@@ -259,6 +272,7 @@ class Transaction:
             early=early,
             closed_upto_us=dict(self.state.closed_upto_us),
             sampled=self.early.sampled,
+            learners=self.early.learners(begin.now_s),
             answered=tuple(name for name, _ in self.state.answered),
         )
 
@@ -306,6 +320,14 @@ def take_back(queries: Iterable[Query], txn: int, task: str = "") -> None:
         for name in folder.names():
             if name.startswith(prefix):
                 folder.delete(name)
+
+
+def _closed(upto_us: Mapping[int, int], early: Iterable[EarlyDue]) -> dict[int, int]:
+    """By query, up to where its windows are answered after these."""
+    closed = dict(upto_us)
+    for one in early:
+        closed |= {uid: max(one.span[1], closed.get(uid, BEGINNING)) for uid in one.uids}
+    return closed
 
 
 def _highest(infos: list[dict[str, Any]]) -> dict[str, int]:
