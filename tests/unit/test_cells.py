@@ -13,7 +13,7 @@ import pytest
 from headrace.kernels.cells import Cells, merge_cells, reduce_cells
 from headrace.kernels.keys import KEY_GROUPS, encode_keys
 from headrace.kernels.slicing import slice_times
-from headrace.kernels.states import lift
+from headrace.kernels.states import Partials, lift
 from headrace.query.window import TimeWindow
 
 from .aggregation import expected
@@ -44,7 +44,7 @@ def reduced(events: Events, calls: Any) -> Cells:
         slice_times(events.times, WINDOWS),
         (columns, COLUMNS),
         encode_keys([table.column("k"), table.column("p")], len(events.rows)),
-        states,
+        Partials(states),
     )
 
 

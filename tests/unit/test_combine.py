@@ -10,6 +10,7 @@ import pytest
 from headrace.kernels.blocks import Layout
 from headrace.kernels.combine import combine, combine_sparse, merge_answers
 from headrace.kernels.dense import can_be_dense, combine_dense, dense_pays, laid_together
+from headrace.query.needs import need_of
 from headrace.query.plan import Representation
 from headrace.query.predicate import Always, Ranges
 from headrace.query.window import TimeWindow
@@ -53,6 +54,21 @@ def test_the_dense_way_the_sparse_way_and_each_query_by_itself_agree(seed: int) 
     dense = told(combine_dense(blocks, due), CALLS)
     assert dense == told(combine_sparse(blocks, due), CALLS)
     assert dense == obvious([r for b in batches for r in b.rows], group.members, due, CALLS)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_only_what_is_asked_for_is_combined(seed: int) -> None:
+    rng = random.Random(300 + seed)
+    group = group_of(random_members(rng, 6), CALLS)
+    batches = [random_events(rng, 900) for _ in range(2)]
+    blocks, due = blocks_of(compiled(group), batches), all_due(group.members)
+    calls = rng.sample(CALLS, 2)
+    partials = {p for c in calls if (p := need_of(c).partial) is not None}
+    wanted = obvious([r for b in batches for r in b.rows], group.members, due, calls)
+    for way in (combine, combine_dense, combine_sparse):
+        answers = list(way(blocks, due, partials))
+        assert all({s.partial for s in a.states} == partials for a in answers)
+        assert told(answers, calls) == wanted
 
 
 def test_overlapping_windows_of_one_end_are_combined_backwards_from_it() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,24 @@ def test_tuples_are_counted_by_sub_stream_and_some_of_their_delays_by_bin() -> N
     assert EDGES_S[place] <= 0.2 < EDGES_S[place + 1]
     assert times == 63
     assert all(0 <= p < BINS for c in found["counts"].values() for p, _ in c[2])
+
+
+@pytest.mark.parametrize("length_us", [1_000_000, 40_000, 7, 3_000_000])
+@pytest.mark.parametrize("negative", [False, True])
+def test_counts_are_those_of_each_tuple_by_itself(length_us: int, negative: bool) -> None:
+    rng = np.random.default_rng(2)
+    stamps = rng.integers(0, 2_500_000, 4_000) - (1_200_000 if negative else 0)
+    kept = rng.random(4_000) < 0.3
+    counts = SubStreamCounts(length_us, EDGES_S, None, 0)
+    counts.add(stamps, 0, np.full(250, 0.2), kept)
+    wanted = Counter(s // length_us for s in stamps.tolist())
+    of_kept = Counter(s // length_us for s in stamps[kept].tolist())
+    looked_at = Counter(s // length_us for s in stamps[::16].tolist())
+    found = counts.found["counts"]
+    assert {n: c[:2] for n, c in found.items()} == {n: (c, of_kept[n]) for n, c in wanted.items()}
+    assert {n: sum(t for _, t in c[2]) for n, c in found.items()} == {
+        n: looked_at[n] for n in wanted
+    }
 
 
 def test_without_a_source_that_tells_tuples_came_evenly_since_the_last_batch() -> None:

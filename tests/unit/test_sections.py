@@ -13,7 +13,7 @@ from headrace.kernels.cells import Cells, merge_cells, reduce_cells
 from headrace.kernels.finish import finish
 from headrace.kernels.keys import encode_keys
 from headrace.kernels.sections import decode, encode
-from headrace.kernels.states import lift
+from headrace.kernels.states import Partials, lift
 from headrace.query.logical import AggregateCall, Function
 from headrace.query.needs import need_of
 from headrace.query.plan import ROWS
@@ -49,7 +49,7 @@ def made(type_: str, nulls: float, *, dense: bool, seed: int = 0) -> Cells:
         (np.array(rng.choices(range(slices), k=rows)), np.arange(slices) * 10 - 100),
         (np.array(rng.choices(range(3), k=rows)), 3),
         encode_keys(keys, rows),
-        [lift(ROWS, None, times), *states],
+        Partials([lift(ROWS, None, times), *states]),
     )
 
 

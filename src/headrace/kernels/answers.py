@@ -6,7 +6,7 @@ query is a few rows of an array.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
@@ -25,7 +25,8 @@ from headrace.kernels.states import State, concat
 from headrace.kmeans import kmeans
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import AggregateCall, Function
-from headrace.query.needs import Need, spread_of
+from headrace.query.needs import Need, counted_by
+from headrace.query.plan import Partial
 from headrace.query.window import Span
 
 _STACK_ROWS = 1 << 20
@@ -109,6 +110,7 @@ def _answer(
         mains = combined(
             blocks.get((keys, None, None), ()),
             [(w, tuple(a.uid for a in asked)) for w, asked in windows],
+            {p for shape in {a.shape for _, asked in windows for a in asked} for p in shape.read},
         )
         values = _values(blocks, keys, windows)
         by_uid = {a.uid: a for _, asked in windows for a in asked}
@@ -158,7 +160,9 @@ def _one_stack(answers: Sequence[Answer]) -> tuple[Answer, tuple[Ints, Ints]]:
     return whole, (starts, ends)
 
 
-def combined(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
+def combined(
+    blocks: Sequence[Block], due: Sequence[Due], partials: Collection[Partial] | None = None
+) -> Iterator[Answer]:
     """Answers over blocks of several layouts: each by its own best way, then merged."""
     by_layout: dict[int, list[Block]] = {}
     for block in blocks:
@@ -167,7 +171,7 @@ def combined(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
     for group in by_layout.values():
         uids = set(group[0][1].place)
         mine = [(w, tuple(u for u in us if u in uids)) for w, us in due]
-        for one in combine(group, [(w, us) for w, us in mine if us]):
+        for one in combine(group, [(w, us) for w, us in mine if us], partials):
             found.setdefault(one.window, []).append(one)
     for window in sorted(found):
         yield from _merged_by_origin(found[window])
@@ -283,7 +287,7 @@ def _finish_shape(
             other = values.get((need.value, need.sketch))
             columns[f"a{place}"] = _finish_value(call, need, main, number, key, other, setting)
         if shape.query.accuracy is not None:
-            state = states[spread_of(call)]
+            state = states[counted_by(call)]
             n = (state if rows is None else state.take(rows)).parts.get("n", counted)
             columns[f"a{place}_n"] = pa.array(n.astype(np.float64))
     return pa.table(columns)

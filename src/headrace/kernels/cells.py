@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headrace.kernels.columns import Array, Ints
 from headrace.kernels.keys import compress, in_key_order, unify_keys
-from headrace.kernels.states import State, concat, count_rows, merge
+from headrace.kernels.states import Mergeable, Partials, State, concat
 
 DENSE_FILL = 0.3
 """A block is kept dense when at least this share of its cells holds tuples."""
@@ -116,12 +116,11 @@ def reduce_cells(
     slices: tuple[Ints, Ints],
     column: tuple[Ints, int],
     keys: tuple[Ints, pa.Table],
-    states: list[State],
-    rows: Ints | None = None,
+    partials: Mergeable,
 ) -> Cells:
-    """Merge rows (tuples or other cells) into cells.
+    """Merge partial results (tuples or other cells) into cells.
 
-    Each of the first three is the number of every row and the space it counts in.
+    Each of the first three is the number of every one and the space it counts in.
     """
     slice_of, starts = slices
     column_of, columns = column
@@ -138,8 +137,7 @@ def reduce_cells(
     if not dense:
         flat, index = compress(flat, size)
         size = len(index)
-    counted = count_rows(rows, flat, size)
-    merged = tuple(merge(s, flat, size, rows) for s in states)
+    counted, merged = partials.merge(flat, size)
     if dense and np.count_nonzero(counted) < DENSE_FILL * size:
         index = np.flatnonzero(counted)
         counted = counted[index]
@@ -172,6 +170,5 @@ def merge_cells(blocks: list[Cells], starts: Ints | None = None) -> Cells:
         (np.concatenate(slice_of), starts),
         (np.concatenate(column_of), blocks[0].columns),
         (np.concatenate(key_of), table),
-        states,
-        np.concatenate(rows),
+        Partials(states, np.concatenate(rows)),
     )

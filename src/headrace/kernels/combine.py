@@ -6,7 +6,7 @@ query it belongs to. `dense.py` gives the same answers for partial results that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,22 +17,30 @@ from headrace.kernels.columns import Bools, Ints
 from headrace.kernels.dense import can_be_dense, combine_dense, dense_pays
 from headrace.kernels.keys import compress, unify_keys
 from headrace.kernels.states import State, concat, count_rows, merge
+from headrace.query.plan import Partial
 from headrace.query.window import Span
 
 _PAIRS = 1 << 24
 
 
-def combine(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
-    """Answers for every due window, by the cheaper way; all blocks have the same layout."""
+def combine(
+    blocks: Sequence[Block], due: Sequence[Due], partials: Collection[Partial] | None = None
+) -> Iterator[Answer]:
+    """Answers for every due window, by the cheaper way; all blocks have the same layout.
+
+    Cells may keep more than these queries need: with ``partials``, only those are combined.
+    """
     if not due:
         return
-    if can_be_dense(blocks) and dense_pays(blocks, due):
-        yield from combine_dense(blocks, due)
+    if can_be_dense(blocks, partials) and dense_pays(blocks, due):
+        yield from combine_dense(blocks, due, partials)
     else:
-        yield from combine_sparse(blocks, due)
+        yield from combine_sparse(blocks, due, partials)
 
 
-def combine_sparse(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
+def combine_sparse(
+    blocks: Sequence[Block], due: Sequence[Due], partials: Collection[Partial] | None = None
+) -> Iterator[Answer]:
     """Select the slices of each window, merge them, repeat each cell for its queries, merge."""
     by_layout: dict[int, tuple[Layout, list[Cells]]] = {}
     for cells, layout in blocks:
@@ -51,7 +59,8 @@ def combine_sparse(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answ
             first, last = np.searchsorted(cells.slices, window)
             inside = np.flatnonzero((slice_of >= first) & (slice_of < last))
             members = [layout.place[uids[n]] for n in asked]
-            rows, states = cells.rows[inside], [s.take(inside) for s in cells.states]
+            wanted = [s for s in cells.states if partials is None or s.partial in partials]
+            rows, states = cells.rows[inside], [s.take(inside) for s in wanted]
             piece = _expanded(
                 column[inside], code[key[inside]], rows, states, layout.query_sets[:, members]
             )

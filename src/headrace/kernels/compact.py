@@ -11,7 +11,7 @@ from headrace.kernels.cells import Cells, merge_cells, reduce_cells
 from headrace.kernels.columns import Ints
 from headrace.kernels.session_answers import Arrival, SessionAsk, expand
 from headrace.kernels.sessions import advance
-from headrace.kernels.states import State
+from headrace.kernels.states import Partials, State
 from headrace.query.plan import LAST_TIME, Partial
 from headrace.query.window import TimeWindow
 
@@ -57,8 +57,7 @@ def to_queries(cells: Cells, layout: Layout, uids: Sequence[int]) -> Cells | Non
         (slice_of[cell], cells.slices),
         (query, len(uids)),
         (key[cell], cells.keys),
-        [s.take(cell) for s in cells.states],
-        cells.rows[cell],
+        Partials([s.take(cell) for s in cells.states], cells.rows[cell]),
     )
 
 
@@ -81,8 +80,7 @@ def open_sessions(
         (slice_of.astype(np.int64), starts),
         (held.query, len(members)),
         (held.key, table),
-        [*held.states, State(LAST_TIME, {"v": held.last})],
-        held.rows,
+        Partials([*held.states, State(LAST_TIME, {"v": held.last})], held.rows),
     )
 
 

@@ -8,7 +8,7 @@ of two look-ups.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,15 +30,20 @@ _LARGEST_SUMS = 1 << 25
 _ADDED = {"n", "s", "l0", "l1", "l2", "l3"}
 
 
-def can_be_dense(blocks: Sequence[Block]) -> bool:
+def can_be_dense(blocks: Sequence[Block], partials: Collection[Partial] | None = None) -> bool:
     """Blocks of one layout whose partial results can be added up point by point."""
     if not blocks:
         return False
-    partials = [[s.partial for s in c.states] for c, _ in blocks]
+    held = [[s.partial for s in c.states] for c, _ in blocks]
     return (
         all(layout is blocks[0][1] for _, layout in blocks)
-        and all(p == partials[0] for p in partials)
-        and all(_adds_up(s) for c, _ in blocks for s in c.states)
+        and all(h == held[0] for h in held)
+        and all(
+            _adds_up(s)
+            for c, _ in blocks
+            for s in c.states
+            if partials is None or s.partial in partials
+        )
     )
 
 
@@ -108,11 +113,13 @@ def _added(one: Cells, other: Cells) -> Cells:
     return replace(one, rows=both(None, "rows", one.rows, other.rows), states=tuple(states))
 
 
-def combine_dense(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answer]:
+def combine_dense(
+    blocks: Sequence[Block], due: Sequence[Due], partials: Collection[Partial] | None = None
+) -> Iterator[Answer]:
     """Lay the slices of each window over each other, then total every query's part of the grid."""
     layout = blocks[0][1]
     codes, table = unify_keys([c.keys for c, _ in blocks])
-    grid = _Grid.of(blocks, codes, table.num_rows)
+    grid = _Grid.of(blocks, codes, table.num_rows, partials)
     sums = grid.sums() if grid.sums_pay(due) else {}
     rest = [k for k in range(len(grid.names)) if k not in sums]
     for end in sorted({w[1] for w, _ in due}):
@@ -139,6 +146,7 @@ def combine_dense(blocks: Sequence[Block], due: Sequence[Due]) -> Iterator[Answe
                     {n: found[k][query, key] for k, (j, n) in enumerate(grid.names) if j == i},
                 )
                 for i, p in enumerate(grid.partials)
+                if partials is None or p in partials
             ]
             yield Answer(
                 window,
@@ -166,11 +174,19 @@ class _Grid:
     where: dict[int, list[tuple[Cells, int, Ints]]]
 
     @classmethod
-    def of(cls, blocks: Sequence[Block], codes: Sequence[Ints], keys: int) -> _Grid:
+    def of(
+        cls,
+        blocks: Sequence[Block],
+        codes: Sequence[Ints],
+        keys: int,
+        wanted: Collection[Partial] | None,
+    ) -> _Grid:
         partials = tuple(s.partial for s in blocks[0][0].states)
         cells = _same_components([c for c, _ in blocks])
         names: list[Component] = [(-1, "rows")]
-        names += [(i, n) for i, state in enumerate(cells[0].states) for n in state.parts]
+        for i, state in enumerate(cells[0].states):
+            if wanted is None or state.partial in wanted:
+                names += [(i, n) for n in state.parts]
         whole = [
             n[1] != "v" and all(c.component(n).dtype.kind in "iub" for c in cells) for n in names
         ]

@@ -15,10 +15,12 @@ from headrace.kernels.classify import NOBODY, ClassSpace, class_space, matching
 from headrace.kernels.columns import Bools, Ints, flat, values_of
 from headrace.kernels.holistic import hll_registers
 from headrace.kernels.keys import encode_keys, in_key_order
+from headrace.kernels.packing import Packing, Tuples
 from headrace.kernels.points import packed
 from headrace.kernels.sessions import cut_runs
 from headrace.kernels.slicing import slice_times
-from headrace.kernels.states import State, lift
+from headrace.kernels.states import State, lift, squared
+from headrace.query.needs import sum_beside
 from headrace.query.plan import LAST_TIME, RANK, Group, Partial, SharedPlan, parts_of
 from headrace.query.window import SessionWindow, TimeWindow
 
@@ -76,6 +78,7 @@ class _Shared:
     keys: dict[tuple[str, ...], tuple[Ints, pa.Table]] = field(default_factory=dict)
     slices: dict[Any, tuple[Ints, Ints]] = field(default_factory=dict)
     states: dict[Partial, State] = field(default_factory=dict)
+    packing: Packing = field(default_factory=Packing)
 
     def keys_of(self, names: tuple[str, ...]) -> tuple[Ints, pa.Table]:
         if names not in self.keys:
@@ -125,7 +128,8 @@ def ingest(
     late_rows: Bools | None = None
     is_late = times < watermark_us
     any_late = bool(is_late.any())
-    for number, group in compiled.groups.items():
+    # Those that keep most first: what they pack has all that others need.
+    for number, group in sorted(compiled.groups.items(), key=lambda g: -len(g[1].group.partials)):
         seen = sample if group.group.sampled else shared
         classes = group.space.classify(seen.table, len(seen.times))
         if any_late and group.group.value is None and not group.group.sampled:
@@ -180,14 +184,14 @@ def _reduce(
         rows = pair if rows is None else rows[pair]
     if rows is not None:
         key_of = key_of[rows]
-        states = [s.take(rows) for s in states]
     if group.is_session:
         times = shared.times if rows is None else shared.times[rows]
         slices = _runs(group, times, column, key_of, shared.plan.cuts, watermark_us)
     else:
         numbers, starts = shared.slices_of(_time_windows(group))
         slices = (numbers if rows is None else numbers[rows], starts)
-    return reduce_cells(slices, (column, compiled.columns), (key_of, keys), states)
+    tuples = Tuples(states, rows, shared.packing)
+    return reduce_cells(slices, (column, compiled.columns), (key_of, keys), tuples)
 
 
 def _time_windows(group: Group) -> tuple[TimeWindow, ...]:
@@ -197,6 +201,8 @@ def _time_windows(group: Group) -> tuple[TimeWindow, ...]:
 def _lifted(partial: Partial, shared: _Shared) -> State:
     if partial == LAST_TIME:
         return State(partial, {"v": shared.times})
+    if partial.op == "squares":
+        return squared(partial, shared.lifted(sum_beside(partial)))
     column = shared.table[partial.column] if partial.column is not None else None
     condition = None
     if partial.condition is not None:

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
-from headrace.query.needs import Need, column_name, needs_of
+from headrace.query.needs import Need, column_name, counted_by, needs_of
+from headrace.query.plan import Partial
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,11 +26,17 @@ class Shape:
     keys: tuple[str, ...]
     """The columns that carry the keys."""
     needs: tuple[Need, ...]
+    read: frozenset[Partial]
+    """What exact answers are made from."""
 
     @classmethod
     def of(cls, query: LogicalQuery) -> Shape:
         """The shape of one query by itself."""
-        return cls(query, tuple(column_name(k) for k in query.keys), needs_of(query))
+        needs = needs_of(query)
+        read = {n.partial for n in needs if n.partial is not None}
+        if query.accuracy is not None:
+            read |= {counted_by(call) for call in query.aggregates}
+        return cls(query, tuple(column_name(k) for k in query.keys), needs, frozenset(read))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ A missing ``n`` means that no tuple of the cell was null: it equals the cell's `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -83,7 +85,7 @@ def lift(
     if partial.op == "sum":
         return _lift_sum(partial, column)
     if partial.op == "squares":
-        return _lift_squares(partial, column)
+        return squared(partial, _lift_sum(partial, column))
     if partial.op == "moments":
         # A decimal as the number it is, not as its unscaled digits.
         column = flat(column).cast(pa.float64(), safe=False)
@@ -124,12 +126,12 @@ def _lift_sum(partial: Partial, column: pa.Array | pa.ChunkedArray) -> State:
     return State(partial, counted | {"s": data})
 
 
-def _lift_squares(partial: Partial, column: pa.Array | pa.ChunkedArray) -> State:
-    values = values_of(flat(column))
-    counted: dict[str, Array] = {} if values.valid is None else {"n": values.valid}
-    data = values.data
-    if data.dtype != np.int64 or (len(data) and _widest(data) >= _SHORT):
-        data = data.astype(np.float64)
+def squared(partial: Partial, tuples: State) -> State:
+    """The squares of tuples that were lifted to be summed up; exact ones of short numbers."""
+    data = tuples.parts.get("s")
+    if data is None or (len(data) and _widest(data) >= _SHORT):
+        data = about(tuples)
+    counted = {name: part for name, part in tuples.parts.items() if name == "n"}
     return State(partial, counted | {"s": data * data})
 
 
@@ -161,6 +163,28 @@ def merge(state: State, groups: Ints, size: int, rows: Ints | None = None) -> St
     else:
         merged = _merge_timed(op, parts, groups, size)
     return State(state.partial, merged, state.dictionary)
+
+
+@dataclass(frozen=True, slots=True)
+class Partials:
+    """Partial results that are merged together. ``rows`` are the tuples behind each, None for
+    single tuples."""
+
+    states: Sequence[State]
+    rows: Ints | None = None
+
+    def merge(self, groups: Ints, size: int) -> tuple[Ints, tuple[State, ...]]:
+        """Tuples by group number, and their states."""
+        states = tuple(merge(s, groups, size, self.rows) for s in self.states)
+        return count_rows(self.rows, groups, size), states
+
+
+class Mergeable(Protocol):
+    """What can be merged by group number: `Partials`, or tuples in a quicker way."""
+
+    def merge(self, groups: Ints, size: int) -> tuple[Ints, tuple[State, ...]]:
+        """Tuples by group number, 0 … size-1, and their states."""
+        ...
 
 
 def count_rows(rows: Ints | None, groups: Ints, size: int) -> Ints:

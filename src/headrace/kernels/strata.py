@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from headrace.kernels.blocks import Answer, Block
 from headrace.kernels.columns import Array, Ints, flat
 from headrace.kernels.keys import match_keys, unify_keys
 from headrace.kernels.states import about
+from headrace.query.needs import sum_beside
 from headrace.query.plan import Partial
 from headrace.query.window import Span
 
@@ -45,7 +46,8 @@ def stratified(
 ) -> Stratified | None:
     """Of some queries with the same keys; None where no tuple is there."""
     place = {span: number for number, span in enumerate(strata)}
-    answers = list(combined(blocks, [(span, tuple(uids)) for span in strata]))
+    read = partials | {sum_beside(p) for p in partials if p.op == "squares"}
+    answers = list(combined(blocks, [(span, tuple(uids)) for span in strata], read))
     if not answers:
         return None
     codes, keys = unify_keys([a.keys for a in answers])
@@ -83,7 +85,7 @@ def _spread(
             squares[row, columns] = np.where(known, state.parts["m2"], 0.0)
         elif partial.op == "squares":
             assert state is not None
-            total = next(s for s in one.states if s.partial == replace(partial, op="sum"))
+            total = next(s for s in one.states if s.partial == sum_beside(partial))
             mean[row, columns] = about(total) / np.maximum(here, 1.0)
             squares[row, columns] = _deviations(state.parts["s"], about(total), here)
         else:

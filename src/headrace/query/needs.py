@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.query.logical import AggregateCall, Expression, Function, LogicalQuery
 from headrace.query.plan import Op, Partial, derived_name, joined
@@ -79,6 +79,17 @@ def spread_of(call: AggregateCall) -> Partial:
     # Squares of whole numbers add up exactly, beside the sum that is kept anyway.
     op: Op = "squares" if call.argument.type in _WHOLE else "moments"
     return Partial(op, column_name(call.argument), call.argument.type)
+
+
+def counted_by(call: AggregateCall) -> Partial:
+    """The partial that tells how many tuples an aggregate of an approximate query counts."""
+    spread = spread_of(call)
+    return sum_beside(spread) if spread.op == "squares" else spread
+
+
+def sum_beside(squares: Partial) -> Partial:
+    """The sum that is kept with some squares."""
+    return replace(squares, op="sum")
 
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from headrace.kernels.cells import Cells, reduce_cells
 from headrace.kernels.columns import flat, values_of
 from headrace.kernels.keys import encode_keys
-from headrace.kernels.states import State, lift
+from headrace.kernels.states import Partials, State, lift
 from headrace.query.plan import Group, Partial
 from headrace.query.window import TimeWindow
 from headrace.spark.ingest_task import PARTITION, BatchFrame, SectionWriter
@@ -113,7 +113,7 @@ def _cells(table: pa.Table, group: Group) -> Cells:
     states = [_state(p, n, table) for n, p in enumerate(group.partials)]
     column = np.zeros(len(rows), dtype=np.int64)
     return reduce_cells(
-        (slice_of.astype(np.int64), starts), (column, 1), (key_of, keys), states, rows
+        (slice_of.astype(np.int64), starts), (column, 1), (key_of, keys), Partials(states, rows)
     )
 
 
