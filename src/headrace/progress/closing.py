@@ -139,6 +139,11 @@ class Aion:
         """After a window: how strong its weaker groups were."""
         self._strengths.append(strength)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether few windows have told."""
+        return len(self._strengths) < _WINDOWS
+
     def needed(self, size: Size) -> float | None:
         """The share of tuples that suffices; None while no window has told."""
         if not self._strengths:

@@ -36,8 +36,9 @@ _LAG_US = 200_000
 _OTHER = 0.1
 """A rate is changed when it is off by this share of it."""
 _MANY = 1e9
-_LEARN_AGAIN_S = 2.0
-"""So often a query looks how strong its groups are: a stream that catches up has many windows."""
+_LEARN_AGAIN_S = 5.0
+"""So often a query looks how strong the groups of exact windows are, once it has seen some: a
+stream that catches up has many."""
 _NEARER = 0.6
 """Groups that wait are looked at again when this share of what was missing is all that still is."""
 
@@ -103,7 +104,7 @@ class EarlyWindows:
         return frozenset(
             uid
             for uid, c in self._closers.items()
-            if c.closing == "aion" and abs(now_s - c.learned_s) >= _LEARN_AGAIN_S
+            if c.closing == "aion" and (c.aion.is_new or abs(now_s - c.learned_s) >= _LEARN_AGAIN_S)
         )
 
     def schedule(self, known: Schedule, highest_us: int, watermark_us: int) -> Schedule:

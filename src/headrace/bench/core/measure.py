@@ -213,14 +213,16 @@ class Bench:
         texts = self.workload.queries(many + more)
         hint = "SELECT /*+ APPROX(error => 0.05) */"
         asked = [t.replace("SELECT", hint, 1) for t in texts[many:]]
-        sides: dict[str, list[float]] = {"exact": [], "approximate": [], "alone": []}
+        queries = {
+            "exact": texts,
+            "approximate": [*texts[:many], *asked],
+            "alone": texts[:many],
+        }
+        sides: dict[str, list[float]] = {side: [] for side in queries}
         for number in range(repeats):
-            for side, some in (
-                ("exact", texts),
-                ("approximate", [*texts[:many], *asked]),
-                ("alone", texts[:many]),
-            ):
-                sides[side].append(self._flat_out(some, seconds, "2 seconds")[0])
+            # There and back, so that a machine that slows down or warms up is fair to all.
+            for side in list(queries)[:: 1 - 2 * (number % 2)]:
+                sides[side].append(self._flat_out(queries[side], seconds, "2 seconds")[0])
             told = ", ".join(f"{side} {speeds[-1]:,.0f} ev/s" for side, speeds in sides.items())
             self.say(f"  {many} + {more} queries, repeat {number + 1}: {told}")
         ratios = [a / e for a, e in zip(sides["approximate"], sides["exact"], strict=True)]
