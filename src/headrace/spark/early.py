@@ -91,8 +91,8 @@ class EarlyWindows:
         self.statistics_s = 0.0
         """Spent on counting, sampling and estimating so far, by tasks and by the driver."""
         self.deciding_s, self.decisions = 0.0, 0
-        """Of that, on decisions by which windows were closed, and how many these were: answers wait
-        for them."""
+        """How long answers had to wait for decisions by which windows were closed, and how many of
+        these there were."""
 
     @property
     def sampled(self) -> frozenset[int]:
@@ -238,9 +238,10 @@ class EarlyWindows:
         sampling: Schedule = (),
         *,
         complete: bool = False,
+        ahead_s: float = 0.0,
     ) -> tuple[EarlyDue, ...]:
         """Windows that have ended and may be closed now, of queries that have not closed them; or
-        only those that nothing can come for any more."""
+        only those that nothing can come for any more. With ``ahead_s``, it is so long until now."""
         if self._streams is None or emitted_upto_us <= BEGINNING:
             return ()
         begun = time.perf_counter()
@@ -280,7 +281,7 @@ class EarlyWindows:
         spent_s = time.perf_counter() - begun
         self.statistics_s += spent_s
         if due:
-            self.deciding_s += spent_s
+            self.deciding_s += max(spent_s - ahead_s, 0.0)
             self.decisions += 1
         return due
 

@@ -9,6 +9,8 @@ from headrace.types import BEGINNING, Clock
 
 _LONGEST_HOLD_S = 0.3
 """A batch does not wait for longer than this."""
+_LEAD_US = 4_000
+"""So long before its end a window is looked at, so that no answer waits for that."""
 _LOOK_AGAIN_S = 1.0
 _PATIENCE_S = 0.5
 """What is done at the end of a window takes no longer than this, or batches go on."""
@@ -21,7 +23,7 @@ class EarlyClock:
         self,
         clock: Clock,
         next_end_us: Callable[[int], int | None],
-        close_windows: Callable[[], None],
+        close_windows: Callable[[int], None],
     ) -> None:
         self._clock = clock
         self._next_end_us = next_end_us
@@ -66,21 +68,22 @@ class EarlyClock:
 
     def _run(self) -> None:
         while self._sleep():
-            self._close_windows()
+            assert self._next_us is not None
+            self._close_windows(self._next_us)
             with self._changed:
-                self._done_us = self._next_us or self._done_us
+                self._done_us = self._next_us
                 self._changed.notify_all()
 
     def _sleep(self) -> bool:
-        """Until the next end; False when there is no more to wait for."""
+        """Until a moment before the next end; False when there is no more to wait for."""
         with self._changed:
             self._next_us = self._next_end_us(max(self._now_us, self._done_us))
             while not self._closed:
-                if self._next_us is not None and self._now_us >= self._next_us:
+                if self._next_us is not None and self._now_us >= self._next_us - _LEAD_US:
                     return True
                 left_s = _LOOK_AGAIN_S
                 if self._next_us is not None:
-                    left_s = min(left_s, self._next_us / 1e6 - self._clock.now())
+                    left_s = min(left_s, (self._next_us - _LEAD_US) / 1e6 - self._clock.now())
                 self._changed.wait(max(left_s, 1e-3))
                 if self._next_us is None or self._now_us < self._next_us:
                     self._next_us = self._next_end_us(max(self._now_us, self._done_us))

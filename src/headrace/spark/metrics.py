@@ -50,8 +50,9 @@ class PipelineMetrics(Counters):
     ``delay_s`` is how long tuples take to the source, where it tells when they came.
 
     Of approximate queries: ``statistics_s`` was spent on counting, sampling and estimating so far,
-    by tasks and by the driver; ``deciding_s`` of it on ``decisions`` that closed windows, for which
-    answers wait. ``sampling`` is the share of tuples that sampled queries see now.
+    by tasks and by the driver; answers had to wait for ``decisions`` that closed windows for
+    ``deciding_s``; most are made before a window ends. ``sampling`` is the share of tuples that
+    sampled queries see now.
     """
 
     name: str

@@ -363,16 +363,16 @@ class Pipeline:
             finally:
                 self._lock.release()
 
-    def _close_early(self) -> None:
-        """A window has ended: answer it from what was read, if that is enough."""
+    def _close_early(self, end_us: int) -> None:
+        """A window is about to end: answer it then from what was read, if that is enough."""
         try:
-            self._answer_early()
+            self._answer_early(end_us / 1e6)
         except Exception as error:
             if not self.closed:
                 log.error("stream %r: early answers failed", self.name, exc_info=True)
                 self._fail_all(error)
 
-    def _answer_early(self) -> None:
+    def _answer_early(self, end_s: float) -> None:
         if self._replaying is not None or self._streaming is None:
             return
         with self.candidate.room(wait=True) as there, self._lock:
@@ -382,17 +382,20 @@ class Pipeline:
             empty_for_s = self._intake.empty_for_s()
             if empty_for_s is not None:
                 self.early.silent(now - empty_for_s)
+            ahead_s = max(end_s - now, 0.0)
             upto = max(state.emitted_upto_us, state.progress.watermark_us)
             due = self.early.due(
                 starts_of(state.sections),
                 upto,
                 state.progress.highest_us,
                 state.closed_upto_us,
-                now,
+                now + ahead_s,
                 state.sampling,
+                ahead_s=ahead_s,
             )
             if due:
-                self._tick(now, due)
+                time.sleep(max(end_s - self._clock.now(), 0.0) if ahead_s else 0.0)
+                self._tick(now + ahead_s, due)
 
     def _tick(self, now_s: float, early: tuple[EarlyDue, ...] = ()) -> None:
         """A transaction without a batch."""
