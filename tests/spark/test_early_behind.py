@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
+import time
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
 from headrace.spark.sinks import SinkFunction
+from tests.spark.helpers import DAY
 
 pytestmark = pytest.mark.spark
 
@@ -79,3 +83,31 @@ def test_a_sample_is_as_good_as_it_says(heard: dict[str, list[dict[str, Any]]]) 
             if row[f"{column}_met"]:
                 assert row[column] == pytest.approx(exact[row["start"]][column], rel=0.1)
     assert sum(row["total_met"] for row in heard["sampled"]) >= WINDOWS - 2
+
+
+def test_what_was_left_for_a_batch_that_does_not_come_is_answered_too(spark: SparkSession) -> None:
+    clock = hr.testing.ManualClock(DAY + dt.timedelta(hours=1))
+    memory = hr.testing.MemoryStream(pa.schema([("time", pa.timestamp("us", "UTC"))]))
+    rows: dict[str, list[dict[str, Any]]] = {"exact": [], "sampled": []}
+    sample = "/*+ APPROX(error => 0.2, fallback => 'best_effort', sample => true) */"
+    with hr.Session(spark, clock=clock) as session:
+        session.stream("s", memory, event_time="time", lateness="1 second")
+        for name, hint in (("exact", ""), ("sampled", sample)):
+            session.sql(
+                f"SELECT {hint} window.start AS start, COUNT(*) AS n {BY_WINDOW}",
+                name=name,
+                sink=lambda table, name=name: rows[name].extend(table.to_pylist()),
+            )
+        session.start()
+        for second in range(12):
+            begin = int(DAY.timestamp() + second) * 1_000_000
+            stamps = pa.array(begin + np.arange(0, 1_000_000, 1_000))
+            memory.push(pa.table({"time": stamps.view(pa.timestamp("us", "UTC"))}))
+            # One batch after the other, each of which leaves its results for the next one.
+            limit = time.monotonic() + 60.0
+            while session.metrics().tuples < 1_000 * (second + 1):
+                assert time.monotonic() < limit, session.explain()
+                threading.Event().wait(0.005)
+        session.process_all_available()
+    assert [r["start"] for r in rows["exact"]] == [DAY + dt.timedelta(seconds=n) for n in range(10)]
+    assert [r["start"] for r in rows["sampled"]] == [r["start"] for r in rows["exact"]]

@@ -394,7 +394,7 @@ class Pipeline:
                 ahead_s=ahead_s,
             )
             if due:
-                time.sleep(max(end_s - self._clock.now(), 0.0) if ahead_s else 0.0)
+                time.sleep(max(end_s - self._clock.now(), 0.0))
                 self._tick(now + ahead_s, due)
 
     def _tick(self, now_s: float, early: tuple[EarlyDue, ...] = ()) -> None:

@@ -135,15 +135,17 @@ class Transaction:
         progress = progress.at(begin.now_s)
         if batch is not None:
             self.early.heard(infos, begin.now_s, progress.watermark_us)
-        if batch is not None and not defer:
-            early = self.early.due(
+        if not defer and (batch is not None or progress.watermark_us > upto):
+            more = self.early.due(
                 starts_of([*sections, *fresh]),
                 max(upto, progress.watermark_us),
                 progress.highest_us,
                 closed,
                 begin.now_s,
                 state.sampling,
+                complete=batch is None,
             )
+            early = more if batch is not None else (*early, *more)
         if not defer:
             job = self._fire_job(begin, upto, progress.watermark_us, early)
             closed = _closed(closed, early)
