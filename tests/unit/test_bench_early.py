@@ -13,7 +13,7 @@ from headrace.bench.early.command import show_early
 from headrace.bench.early.judge import answers, judge, latencies
 from headrace.bench.early.measure import ratios
 from headrace.bench.early.picture import latency_picture
-from headrace.bench.early.questions import DELAYS, QUESTIONS, WAYS, workload
+from headrace.bench.early.questions import DELAYS, QUESTIONS, WAYS, chosen, workload
 from headrace.bench.screen import console
 
 T0 = 1_700_000_000
@@ -92,6 +92,18 @@ def test_unknown_names_are_told_with_the_known_ones() -> None:
         workload("ysbb", "EC", 1.0, 3.0, 0.05, 0.95)
     with pytest.raises(hr.HeadraceError, match=r"no setting 'XX' .*EG"):
         workload("ysb", "XX", 1.0, 3.0, 0.05, 0.95)
+    with pytest.raises(hr.HeadraceError, match="no way 'aon'"):
+        chosen(["aon"])
+
+
+def test_ways_are_taken_one_by_one_beside_the_exact_one() -> None:
+    ways = chosen(["aion", "k-slack"])
+    assert ways == ("exact", "k-slack", "aion")
+    made = workload("kmeans", "EG", 5_000.0, 3.0, 0.05, 0.95, ways)
+    assert made.count == len(made.texts) == 3
+    assert ["APPROX" in t for t in made.texts] == [False, True, True]
+    assert "k-slack" in made.texts[1]
+    assert "sample" in made.texts[2]
 
 
 def test_the_picture_has_a_panel_for_each_record_and_a_line_for_each_way() -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from headrace.bench.driver.stage import Setup
 from headrace.bench.early.measure import measure_early
 from headrace.bench.early.picture import latency_picture
-from headrace.bench.early.questions import DELAYS, QUESTIONS, workload
+from headrace.bench.early.questions import DELAYS, QUESTIONS, WAYS, chosen, workload
 from headrace.bench.results import records
 from headrace.bench.run import Record
 from headrace.bench.screen import clear_errors, console, told
@@ -29,6 +29,9 @@ def early(
     delays: Annotated[str, typer.Option(help=f"Some of {','.join(DELAYS)}")] = "EC,EG",
     rates: Annotated[str, typer.Option(help="Events/s, with commas between")] = "5000",
     lengths: Annotated[str, typer.Option(help="Of windows, in seconds")] = "3",
+    ways: Annotated[
+        str, typer.Option(help=f"To close windows: some of {','.join(WAYS)}")
+    ] = ",".join(WAYS),
     seconds: Annotated[float, typer.Option(min=10, help="Of every stream")] = 75.0,
     error: Annotated[float, typer.Option(min=0.001, max=0.5, help="That is accepted")] = 0.05,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.999, help="Of it")] = 0.95,
@@ -38,10 +41,11 @@ def early(
     ),
 ) -> None:
     """Windows closed in all ways at once: exact, K-slack, AQ-K-slack, Aion with and without a
-    sample. Shares are of rows."""
+    sample. Shares are of rows. Where they would be in each other's way, take them one by one."""
     with clear_errors():
+        used = chosen(ways.split(","))
         wanted = [
-            (workload(q, d, float(rate), float(length), error, confidence), float(rate))
+            (workload(q, d, float(rate), float(length), error, confidence, used), float(rate))
             for q, rate, length, d in product(
                 *(text.split(",") for text in (questions, rates, lengths, delays))
             )
@@ -50,8 +54,9 @@ def early(
     for made, rate in wanted:
         setup = Setup(made, "headrace", made.count, seed)
         with told() as watcher:
-            record = measure_early(setup, rate, seconds, error, watcher)
-        path = out / f"{made.name}-{rate:g}.json"
+            record = measure_early(setup, rate, seconds, error, watcher, used)
+        some = "" if len(used) == len(WAYS) else f"-{'-'.join(used[1:])}"
+        path = out / f"{made.name}-{rate:g}{some}.json"
         records.write(path, record)
         show_early(record)
         console.print(f"written to {path}", soft_wrap=True)

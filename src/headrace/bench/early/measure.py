@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -26,9 +26,15 @@ _FLUSH_S = float(LATENESS.split()[0]) + 2.0
 
 
 def measure_early(
-    setup: Setup, rate: float, seconds: float, error: float, watcher: Watcher
+    setup: Setup,
+    rate: float,
+    seconds: float,
+    error: float,
+    watcher: Watcher,
+    ways: Sequence[str] = tuple(WAYS),
 ) -> Record:
-    """Offer a rate for so long; what came is judged against what exact windows gave."""
+    """Offer a rate for so long; what came is judged against what exact windows gave. `ways` are
+    those of the workload's queries, in order."""
     setup = replace(setup, options={**setup.options, "rows": "all"})
     setup = replace(setup, workload=setup.workload.at_rate(rate))
     record = begin_record(setup, "early", check_rate(setup, rate))
@@ -44,7 +50,7 @@ def measure_early(
         stretch = stage.measure(rate, seconds, watcher.moment)
         spent = _spent(before, stage.server.said, stretch.seconds)
         go_on(stage.measure(rate, _FLUSH_S, watcher.moment))
-        names = {f"q{n}": way for n, way in enumerate(WAYS)}
+        names = {f"q{n}": way for n, way in enumerate(ways)}
         found = answers(stage.server.rows(), names)
         since_us = int(stretch.start_s * 1e6)
         upto_us = since_us + int(stretch.seconds * 1e6)
