@@ -128,7 +128,7 @@ def ingest(
     late_rows: Bools | None = None
     is_late = times < watermark_us
     any_late = bool(is_late.any())
-    # Those that keep most first: what they pack has all that others need.
+    # Those that keep most first: what they pack often has all that others need.
     for number, group in sorted(compiled.groups.items(), key=lambda g: -len(g[1].group.partials)):
         seen = sample if group.group.sampled else shared
         classes = group.space.classify(seen.table, len(seen.times))

@@ -1,4 +1,4 @@
-"""Wakes a pipeline when a window of an approximate query ends, and keeps batches out of its way."""
+"""Wakes a pipeline before a window of an approximate query ends, and keeps batches off it."""
 
 from __future__ import annotations
 
