@@ -17,6 +17,7 @@ from headrace.kernels.holistic import hll_registers
 from headrace.kernels.keys import encode_keys, in_key_order
 from headrace.kernels.packing import Packing, Tuples
 from headrace.kernels.points import packed
+from headrace.kernels.sampling import Sample
 from headrace.kernels.sessions import cut_runs
 from headrace.kernels.slicing import slice_times
 from headrace.kernels.states import State, lift, squared
@@ -75,6 +76,7 @@ class _Shared:
     table: dict[str, pa.ChunkedArray]
     times: Ints
     plan: SharedPlan
+    cuts: tuple[int, ...]
     keys: dict[tuple[str, ...], tuple[Ints, pa.Table]] = field(default_factory=dict)
     slices: dict[Any, tuple[Ints, Ints]] = field(default_factory=dict)
     states: dict[Partial, State] = field(default_factory=dict)
@@ -92,10 +94,10 @@ class _Shared:
         if not self.slices:
             groups = (_time_windows(g) for g in self.plan.groups if not g.is_session)
             every = tuple(sorted({w for some in groups for w in some}, key=repr))
-            self.slices[()] = slice_times(self.times, every, self.plan.cuts)
+            self.slices[()] = slice_times(self.times, every, self.cuts)
         if windows not in self.slices:
             finest, first = self.slices[()]
-            numbers, starts = slice_times(first, windows, self.plan.cuts)
+            numbers, starts = slice_times(first, windows, self.cuts)
             self.slices[windows] = finest if len(starts) == len(first) else numbers[finest], starts
         return self.slices[windows]
 
@@ -110,18 +112,20 @@ def ingest(
     table: pa.Table,
     times: Ints,
     watermark_us: int,
-    kept: Bools | None = None,
+    sample: Sample | None = None,
 ) -> Ingested:
     """Reduce tuples under a plan. ``watermark`` is the one from before this batch; groups that are
-    made of a sample see only the tuples that are ``kept``."""
+    made of a sample see only its tuples."""
     plan = compiled.plan
     columns = {name: table.column(name) for name in table.column_names}
-    shared = _Shared(columns, times, plan)
-    sample = shared
-    if kept is not None and any(g.sampled for g in plan.groups):
-        chosen = table.filter(pa.array(kept))
-        sample = _Shared(
-            {name: chosen.column(name) for name in chosen.column_names}, times[kept], plan
+    shared = chosen = _Shared(columns, times, plan, plan.cuts)
+    if sample is not None and any(g.sampled for g in plan.groups):
+        some = table.filter(pa.array(sample.kept))
+        chosen = _Shared(
+            {name: some.column(name) for name in some.column_names},
+            times[sample.kept],
+            plan,
+            (*plan.cuts, *sample.cuts_us),
         )
     cells: dict[int, Cells] = {}
     late: dict[int, int] = {}
@@ -130,7 +134,7 @@ def ingest(
     any_late = bool(is_late.any())
     # Those that keep most first: what they pack often has all that others need.
     for number, group in sorted(compiled.groups.items(), key=lambda g: -len(g[1].group.partials)):
-        seen = sample if group.group.sampled else shared
+        seen = chosen if group.group.sampled else shared
         classes = group.space.classify(seen.table, len(seen.times))
         if any_late and group.group.value is None and not group.group.sampled:
             missed = _count_late(group, classes, times, is_late, watermark_us, late)
@@ -186,7 +190,7 @@ def _reduce(
         key_of = key_of[rows]
     if group.is_session:
         times = shared.times if rows is None else shared.times[rows]
-        slices = _runs(group, times, column, key_of, shared.plan.cuts, watermark_us)
+        slices = _runs(group, times, column, key_of, shared.cuts, watermark_us)
     else:
         numbers, starts = shared.slices_of(_time_windows(group))
         slices = (numbers if rows is None else numbers[rows], starts)

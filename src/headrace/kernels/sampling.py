@@ -7,6 +7,7 @@ rate keeps, a higher one keeps too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +29,24 @@ def luck(partition: int, first: int, count: int) -> npt.NDArray[np.uint64]:
         return x ^ (x >> np.uint64(31))
 
 
-def sampled(stamps_us: Ints, hashes: npt.NDArray[np.uint64], schedule: Schedule) -> Bools | None:
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some of the tuples of a table."""
+
+    kept: Bools
+    """Which they are."""
+    cuts_us: tuple[int, ...]
+    """Event times at which the rate changes: what is kept before and after stands for more or
+    fewer tuples, and must not be added up."""
+
+
+def sampled(stamps_us: Ints, hashes: npt.NDArray[np.uint64], schedule: Schedule) -> Sample | None:
     """Which tuples are kept; None where all are."""
     if not schedule or all(rate >= 1.0 for _, rate in schedule):
         return None
-    starts = np.array([start for start, _ in schedule], dtype=np.int64)
+    cuts = tuple(start for start, _ in schedule)
+    starts = np.array(cuts, dtype=np.int64)
     # The largest of 64 bits stands for all: one tuple in 2^64 is missed.
     bounds = [2**64 - 1, *(min(int(rate * _ALL), 2**64 - 1) for _, rate in schedule)]
     limits = np.array(bounds, dtype=np.uint64)
-    kept: Bools = hashes <= limits[np.searchsorted(starts, stamps_us, side="right")]
-    return kept
+    return Sample(hashes <= limits[np.searchsorted(starts, stamps_us, side="right")], cuts)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from headrace.kernels.sampling import Schedule
 from headrace.query.plan import SharedPlan
 from headrace.query.window import Span, TimeWindow
 from headrace.registry.changelog import ActiveQuery
@@ -46,10 +47,11 @@ def plan_compaction(
     version: int,
     *,
     purge: bool,
+    sampling: Schedule = (),
 ) -> list[CompactUnit]:
     """The work that pays now. With `purge`, sections that serve deleted queries are rewritten."""
     active = {int(q.uid): q for q in queries}
-    cut_us = plans[version].sub_stream_us
+    strata = _Strata(plans[version].sub_stream_us, sampling)
     kinds: dict[tuple[int, int, tuple[int, ...] | None], list[SectionRef]] = {}
     for ref in sections:
         kinds.setdefault((ref.version, ref.group, ref.uids), []).append(ref)
@@ -64,13 +66,13 @@ def plan_compaction(
         stale = first.uids is None and first.version != version
         has_gone = len(alive) < len(members)
         if (has_gone and purge) or (stale and len(old_versions) >= MANY_VERSIONS):
-            units.append(_unit("convert", refs, alive, active, cut_us))
+            units.append(_unit("convert", refs, alive, active, strata))
         else:
             alike: dict[tuple[object, int], list[SectionRef]] = {}
             for ref in refs:
                 alike.setdefault((ref.family, _tier(ref)), []).append(ref)
             units += [
-                _unit("merge", some, alive, active, cut_us)
+                _unit("merge", some, alive, active, strata)
                 for (_, tier), some in alike.items()
                 if len(some) >= (MANY_LARGE_SECTIONS if tier else MANY_SECTIONS)
             ]
@@ -105,22 +107,48 @@ def _session_units(
     return units
 
 
+@dataclass(frozen=True)
+class _Strata:
+    """Where parts of a window have to stay apart, because different shares of them are there."""
+
+    length_us: int | None = None
+    """Of sub-streams."""
+    sampling: Schedule = ()
+
+    def windows(self, members: Sequence[ActiveQuery]) -> set[TimeWindow]:
+        """Pieces of event time that are needed one by one, as if they were windows. What has passed
+        the watermark is all there, and may be joined; but not a sample of it, which stays in
+        sub-streams as long as a window does."""
+        approximate = [m.logical for m in members if m.logical.accuracy is not None]
+        if self.length_us is None or not approximate:
+            return set()
+        sampled = [q.time_window.size_us for q in approximate if q.accuracy and q.accuracy.sample]
+        return {TimeWindow(max([self.length_us, *sampled]), self.length_us)}
+
+    def cuts(self, members: Sequence[ActiveQuery]) -> set[int]:
+        """Where the rate of a sample changes."""
+        sampled = any(m.logical.accuracy and m.logical.accuracy.sample for m in members)
+        return {start for start, _ in self.sampling} if sampled else set()
+
+
+_NO_STRATA = _Strata()
+
+
 def _unit(
     kind: Literal["merge", "convert", "sessions"],
     refs: Sequence[SectionRef],
     uids: tuple[int, ...],
     active: Mapping[int, ActiveQuery],
-    cut_us: int | None = None,
+    strata: _Strata = _NO_STRATA,
 ) -> CompactUnit:
     members = [active[u] for u in uids]
-    windows = {m.logical.window for m in members}
-    if cut_us is not None and any(m.logical.accuracy is not None for m in members):
-        windows.add(TimeWindow(cut_us, cut_us))
+    windows = {m.logical.window for m in members} | strata.windows(members)
+    cuts = {m.since_us for m in members if m.partial_first} | strata.cuts(members)
     return CompactUnit(
         kind=kind,
         refs=tuple(refs),
         windows=tuple(sorted((w for w in windows if isinstance(w, TimeWindow)), key=repr)),
-        cuts=tuple(sorted({m.since_us for m in members if m.partial_first})),
+        cuts=tuple(sorted(cuts)),
         uids=uids,
         lives={u: active[u].life for u in uids},
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from headrace.kernels.answers import Setting
+from headrace.kernels.sampling import Schedule
 from headrace.kernels.shapes import shape_of
 from headrace.query.logical import LogicalQuery
 from headrace.spark.compaction import plan_compaction
@@ -53,6 +54,7 @@ class FireJob:
     answered: tuple[str, ...] = ()
     learners: frozenset[int] = frozenset()
     sampled: frozenset[int] = frozenset()
+    sampling: Schedule = ()
 
     @property
     def entry(self) -> PlanEntry:
@@ -88,7 +90,12 @@ class FireJob:
             self.entry.queries, sections, self.plans.plans, self.watermark_us, BEGINNING
         )
         units = plan_compaction(
-            self.entry.queries, kept, self.plans.plans, self.begin.version, purge=self.purge
+            self.entry.queries,
+            kept,
+            self.plans.plans,
+            self.begin.version,
+            purge=self.purge,
+            sampling=self.sampling,
         )
         if not firing.is_needed and not units:
             return None

@@ -182,12 +182,13 @@ class Reducer:
         if not len(stamps):
             return
         begun = time.perf_counter()
-        kept = None if hashes is None else sampled(stamps, hashes, self.frame.sampling)
+        sample = None if hashes is None else sampled(stamps, hashes, self.frame.sampling)
         if self.sub_streams is not None:
+            kept = None if sample is None else sample.kept
             self.sub_streams.add(stamps, first, None if ahead else delays, kept)
             self.statistics_s += time.perf_counter() - begun
         self._note_progress(stamps, partitions)
-        made = ingest(self.compiled, table, stamps, self.frame.watermark_us, kept)
+        made = ingest(self.compiled, table, stamps, self.frame.watermark_us, sample)
         for number, cells in made.cells.items():
             group = self.compiled.groups[number].group
             self.writer.add(self.compiled.plan, group, cells)

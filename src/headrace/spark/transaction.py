@@ -274,6 +274,7 @@ class Transaction:
             early=early,
             closed_upto_us=dict(self.state.closed_upto_us),
             sampled=self.early.sampled,
+            sampling=self.state.sampling,
             learners=self.early.learners(begin.now_s),
             answered=tuple(name for name, _ in self.state.answered),
         )
