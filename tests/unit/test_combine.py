@@ -154,13 +154,27 @@ def test_the_dense_way_pays_where_cells_meet_many_queries() -> None:
     rng = random.Random(5)
     window = TimeWindow(10, 10)
 
-    def pays(ranges: list[Any], count: int) -> bool:
+    def pays(ranges: list[Any], count: int, keys: int = 4) -> bool:
         members = [(n, Ranges("p", (r,)), window) for n, r in enumerate(ranges)]
         blocks = blocks_of(compiled(group_of(members, CALLS)), [random_events(rng, count, high=9)])
-        return dense_pays(blocks, [((0, 10), (1,))])
+        return dense_pays(blocks, [((0, 10), (1,))], keys)
 
     assert pays([(n, None) for n in range(8)], 900)
+    assert not pays([(n, None) for n in range(8)], 900, 10_000), "blocks have few keys in common"
     assert not pays([(n, n + 1) for n in range(0, 1000, 2)], 2)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_dense_and_sparse_blocks_meet_in_sums_over_classes(seed: int) -> None:
+    rng = random.Random(500 + seed)
+    group = group_of(random_members(rng, 6), CALLS)
+    batches = [random_events(rng, n, high=60) for n in (6, 900, 5, 900, 40)]
+    blocks = blocks_of(compiled(group), batches)
+    assert blocks[0][1].ordered
+    assert len({cells.is_dense for cells, _ in blocks}) == 2
+    due = all_due(group.members)
+    rows = [r for b in batches for r in b.rows]
+    assert told(combine_dense(blocks, due), CALLS) == obvious(rows, group.members, due, CALLS)
 
 
 @pytest.mark.parametrize("representation", ["cells", "vectors"])

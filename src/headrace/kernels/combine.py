@@ -32,10 +32,14 @@ def combine(
     """
     if not due:
         return
-    if can_be_dense(blocks, partials) and dense_pays(blocks, due):
-        yield from combine_dense(blocks, due, partials)
-    else:
-        yield from combine_sparse(blocks, due, partials)
+    fewest = max((c.keys.num_rows for c, _ in blocks), default=0)
+    if can_be_dense(blocks, partials) and dense_pays(blocks, due, fewest):
+        # Blocks may have few keys in common, or none: that is known only now.
+        keys = unify_keys([c.keys for c, _ in blocks])
+        if dense_pays(blocks, due, keys[1].num_rows):
+            yield from combine_dense(blocks, due, partials, keys)
+            return
+    yield from combine_sparse(blocks, due, partials)
 
 
 def combine_sparse(

@@ -9,10 +9,11 @@ of two look-ups.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from headrace.kernels.blocks import Answer, Block, Due, Layout
 from headrace.kernels.cells import Cells, Component
@@ -62,10 +63,9 @@ def _ufunc(partial: Partial | None, name: str) -> np.ufunc:
     return np.fmin if partial.op == "min" else np.maximum
 
 
-def dense_pays(blocks: Sequence[Block], due: Sequence[Due]) -> bool:
-    """Whether the grid is cheaper than the pairs of cells and queries."""
+def dense_pays(blocks: Sequence[Block], due: Sequence[Due], keys: int) -> bool:
+    """Whether the grid is cheaper than the pairs of cells and queries, with so many keys."""
     layout, columns = blocks[0][1], blocks[0][0].columns
-    keys = max(c.keys.num_rows for c, _ in blocks)
     grid = columns * keys
     if grid > _LARGEST_GRID:
         return False
@@ -113,32 +113,40 @@ def _added(one: Cells, other: Cells) -> Cells:
     return replace(one, rows=both(None, "rows", one.rows, other.rows), states=tuple(states))
 
 
+Unified = tuple[Sequence[Ints], pa.Table]
+"""The keys of several blocks as one table, and for each block where in it its keys are."""
+
+
 def combine_dense(
-    blocks: Sequence[Block], due: Sequence[Due], partials: Collection[Partial] | None = None
+    blocks: Sequence[Block],
+    due: Sequence[Due],
+    partials: Collection[Partial] | None = None,
+    keys: Unified | None = None,
 ) -> Iterator[Answer]:
     """Lay the slices of each window over each other, then total every query's part of the grid."""
     layout = blocks[0][1]
-    codes, table = unify_keys([c.keys for c, _ in blocks])
+    codes, table = unify_keys([c.keys for c, _ in blocks]) if keys is None else keys
     grid = _Grid.of(blocks, codes, table.num_rows, partials)
     sums = grid.sums() if grid.sums_pay(due) else {}
     rest = [k for k in range(len(grid.names)) if k not in sums]
     for end in sorted({w[1] for w, _ in due}):
         wanted = sorted(((w, u) for w, u in due if w[1] == end), key=lambda d: -d[0][0])
-        totals: dict[int, Array] = {}
+        totals = _Totals(grid)
         last = at = int(np.searchsorted(grid.starts, end))
         for window, uids in wanted:
             first = int(np.searchsorted(grid.starts, window[0]))
             for number in range(at - 1, first - 1, -1):
                 for k in rest:
-                    grid.lay(totals, k, number)
+                    totals.lay(k, number)
             at = min(at, first)
             asked = [n for n, u in enumerate(uids) if u in layout.place]
             if first == last or not asked:
                 continue
-            for k, before in sums.items():
-                totals[k] = before[last] - before[first]
             members = [layout.place[uids[n]] for n in asked]
-            found = [grid.gather(totals[k], k, members) for k in range(len(grid.names))]
+            found = [
+                grid.gather(sums[k][last] - sums[k][first] if k in sums else totals[k], k, members)
+                for k in range(len(grid.names))
+            ]
             query, key = np.nonzero(found[0])
             states = [
                 State(
@@ -225,19 +233,6 @@ class _Grid:
             return np.nan if low else -np.inf
         return np.iinfo(np.int64).max if low else np.iinfo(np.int64).min
 
-    def lay(self, totals: dict[int, Array], k: int, number: int) -> None:
-        """Lay one slice of all blocks over the total of a component."""
-        for cells, at, code in self.where[int(self.starts[number])]:
-            part = cells.component(self.names[k])
-            if k not in totals:
-                kind = part.dtype if part.dtype.kind == "f" else np.dtype(np.int64)
-                shape = self.columns + self.runs_on(k), self.keys
-                totals[k] = np.full(shape, self.identity(k, kind), kind)
-            if self.runs_on(k):
-                _lay_running(totals[k], cells, at, code, self.names[k])
-            else:
-                _lay(totals[k], cells, at, code, part, self.ufunc(k))
-
     def gather(self, total: Array, k: int, members: Sequence[int]) -> Array:
         """members × keys: each member's part of a total."""
         runs = self.layout.runs
@@ -262,10 +257,52 @@ class _Grid:
             shape = len(self.starts) + 1, self.columns + self.runs_on(k), self.keys
             before = np.zeros(shape, np.int64)
             for number in range(len(self.starts)):
-                before[number + 1] = before[number]
-                self.lay({k: before[number + 1]}, k, number)
+                totals = _Totals(self)
+                totals.lay(k, number)
+                np.add(before[number], totals[k], out=before[number + 1])
             out[k] = before
         return out
+
+
+@dataclass(slots=True)
+class _Totals:
+    """Slices laid over each other, component by component.
+
+    Cells of sparse blocks are laid as they are, whatever becomes of them later: sums over classes
+    are made once of all of them.
+    """
+
+    grid: _Grid
+    _laid: dict[int, Array] = field(default_factory=dict)
+    _points: dict[int, Array] = field(default_factory=dict)
+    """Of components that are sums over classes: what is not yet in these."""
+
+    def lay(self, k: int, number: int) -> None:
+        """One more slice of all blocks."""
+        grid, name = self.grid, self.grid.names[k]
+        runs_on = grid.runs_on(k)
+        for cells, at, code in grid.where[int(grid.starts[number])]:
+            part = cells.component(name)
+            into = self._points if runs_on and not cells.is_dense else self._laid
+            if k not in into:
+                kind = part.dtype if part.dtype.kind == "f" else np.dtype(np.int64)
+                shape = grid.columns + runs_on, grid.keys
+                into[k] = np.full(shape, grid.identity(k, kind), kind)
+            if into is self._points:
+                _lay(into[k][1:], cells, at, code, part, np.add)
+            elif runs_on:
+                _lay_block(into[k], cells.running(name)[at], code, np.add)
+            else:
+                _lay(into[k], cells, at, code, part, grid.ufunc(k))
+
+    def __getitem__(self, k: int) -> Array:
+        points = self._points.pop(k, None)
+        if points is not None:
+            # Column by column over all keys, because numpy's own running sum goes key by key.
+            for column in range(1, len(points)):
+                np.add(points[column - 1], points[column], out=points[column])
+            self._laid[k] = self._laid[k] + points if k in self._laid else points
+        return self._laid[k]
 
 
 def _same_components(cells: Sequence[Cells]) -> Sequence[Cells]:
@@ -286,16 +323,6 @@ def _lay(total: Array, cells: Cells, number: int, code: Ints, part: Array, ufunc
         total[at] = ufunc(total[at], part[inside])
         return
     _lay_block(total, part.reshape(len(cells.slices), total.shape[0], -1)[number], code, ufunc)
-
-
-def _lay_running(total: Array, cells: Cells, number: int, code: Ints, name: Component) -> None:
-    """The same for sums over all classes before each one."""
-    if cells.index is None:
-        _lay_block(total, cells.running(name)[number], code, np.add)
-        return
-    points = np.zeros_like(total)
-    _lay(points[1:], cells, number, code, cells.component(name), np.add)
-    total += np.cumsum(points, axis=0)
 
 
 def _lay_block(total: Array, block: Array, code: Ints, ufunc: np.ufunc) -> None:
