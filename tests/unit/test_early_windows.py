@@ -11,7 +11,7 @@ from headrace.kernels.delays import SubStreamCounts
 from headrace.optimizer.cut_sub_streams import cut_sub_streams
 from headrace.progress.usual import EDGES_S
 from headrace.registry.changelog import ActiveQuery
-from headrace.spark.early import EarlyDue, EarlyWindows
+from headrace.spark.early import EarlyDue, EarlyWindows, lightest_first
 from headrace.types import BEGINNING, QueryUid
 
 from .analyzer import read
@@ -20,9 +20,9 @@ S = 1_000_000
 LATENESS_S = 2.0
 
 
-def query(hint: str, uid: int = 1, size: str = "3 seconds") -> ActiveQuery:
+def query(hint: str, uid: int = 1, size: str = "3 seconds", what: str = "COUNT(*)") -> ActiveQuery:
     text = (
-        f"SELECT /*+ APPROX(error => 0.05{hint}) */ COUNT(*) AS n FROM purchases "
+        f"SELECT /*+ APPROX(error => 0.05{hint}) */ {what} AS n FROM purchases "
         f"GROUP BY window(time, '{size}')"
     )
     return ActiveQuery(QueryUid(uid), f"q{uid}", uid - 1, read(text), since_us=0)
@@ -143,15 +143,36 @@ def test_groups_that_wait_are_tried_again_when_more_has_come() -> None:
     play = Play(query(""))
     play.upto(12.0)
     (one,) = [d for d in play.due() if d.span[1] == 12 * S]
-    play.early.answered({}, [(1, one.span)], 0.0)
+    play.early.answered({}, [(1, one.span)], 0.0, [one])
     assert play.due() == (), "nothing more has come"
     play.step(0.4)
     (again,) = play.due()
     assert again.span == one.span
     assert again.share > one.share
-    play.early.answered({}, (), 0.0)
+    play.early.answered({}, (), 0.0, [again])
     play.step(0.4)
     assert play.due() == (), "none waits any more"
+
+
+def test_who_asks_for_little_does_not_wait_for_who_asks_for_much() -> None:
+    sample = ", fallback => 'best_effort', sample => true"
+    play = Play(
+        query("", 1, what="STDDEV(weight)"),
+        query("", 2),
+        query(sample, 3, what="STDDEV(weight)"),
+    )
+    play.upto(12.0)
+    due = [d for d in play.due() if d.span[1] == 12 * S]
+    light, heavy = lightest_first(due)
+    assert {u for d in light for u in d.uids} == {2, 3}
+    assert {u for d in heavy for u in d.uids} == {1}
+    assert lightest_first(light) == [light]
+    # Answered one after the other, what waits of the second is not forgotten.
+    play.early.answered({}, (), 0.0, light)
+    play.early.answered({}, [(1, heavy[0].span)], 0.0, heavy)
+    play.step(0.4)
+    (again,) = play.due()
+    assert (again.uids, again.heavy) == ((1,), True)
 
 
 def test_a_source_that_stops_is_not_taken_for_one_that_goes_on() -> None:

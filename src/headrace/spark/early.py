@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,7 @@ from headrace.progress.substreams import Stratum, SubStreams, merged, whole
 from headrace.progress.usual import BINS, Heard, Size
 from headrace.query.accuracy import Accuracy, Closing
 from headrace.query.logical import Function, LogicalQuery
-from headrace.query.needs import is_sampled
+from headrace.query.needs import is_sampled, kept_of
 from headrace.query.window import Span
 from headrace.registry.changelog import ActiveQuery
 from headrace.types import BEGINNING
@@ -53,11 +53,24 @@ class EarlyDue:
     """None where what is there is taken for all."""
     complete: bool = False
     """Whether nothing can come any more."""
+    heavy: bool = False
+    """Whether it is made from all the tuples themselves, which takes long."""
 
     @property
     def share(self) -> float:
         """Of the tuples that have come."""
         return whole(self.strata or ()).share
+
+
+def lightest_first(due: Sequence[EarlyDue]) -> list[tuple[EarlyDue, ...]]:
+    """What is answered together: who asked for little does not wait for those who asked for much.
+
+    >>> much, little = EarlyDue((0, 6), (1,), None, heavy=True), EarlyDue((0, 6), (2,), None)
+    >>> [[one.uids for one in some] for some in lightest_first([much, little])]
+    [[(2,)], [(1,)]]
+    """
+    parts = (tuple(d for d in due if d.heavy == heavy) for heavy in (False, True))
+    return [part for part in parts if part]
 
 
 @dataclass
@@ -70,6 +83,7 @@ class _Closer:
     sampled: bool
     aion: Aion
     aq_k_slack: AqKSlack
+    heavy: bool
     learned_s: float = -math.inf
     open: dict[Span, float] = field(default_factory=dict)
     """Windows that AQ-K-slack has closed, with what was there: what they lacked is seen later."""
@@ -85,7 +99,6 @@ class EarlyWindows:
         self._closers: dict[int, _Closer] = {}
         self._pending: dict[tuple[int, Span], float] = {}
         """Windows of which groups wait, with the share that was missing when they were tried."""
-        self._tried: dict[tuple[int, Span], float] = {}
         self._k_slack = KSlack()
         self._as_of_us = BEGINNING
         self.statistics_s = 0.0
@@ -161,11 +174,12 @@ class EarlyWindows:
 
     def _closer(self, query: ActiveQuery, accuracy: Accuracy) -> _Closer:
         functions = {a.function for a in query.logical.aggregates}
+        sampled = is_sampled(query.logical, rows_in_jvm=self._rows_in_jvm)
         return _Closer(
             query,
             accuracy,
             accuracy.closing or self._closing,
-            is_sampled(query.logical, rows_in_jvm=self._rows_in_jvm),
+            sampled,
             Aion(
                 accuracy.error,
                 accuracy.confidence,
@@ -173,6 +187,7 @@ class EarlyWindows:
                 only_counts=functions == {Function.COUNT},
             ),
             AqKSlack(accuracy.error, query.logical.time_window.size_us / 1e6),
+            heavy=not sampled and any(kept_of(a) is not None for a in query.logical.aggregates),
         )
 
     def heard(self, infos: Iterable[Mapping[str, Any]], as_of_s: float, watermark_us: int) -> None:
@@ -215,9 +230,10 @@ class EarlyWindows:
         strengths: Mapping[int, tuple[float, float]],
         pending: Iterable[tuple[int, Span]],
         now_s: float,
+        early: Iterable[EarlyDue] = (),
     ) -> None:
-        """After a firing: how strong the weaker groups of each query were and those in the middle,
-        and which windows have groups that wait."""
+        """After a firing of some windows: how strong the weaker groups of each query were and those
+        in the middle, and which windows have groups that wait."""
         for uid, (weaker, middle) in strengths.items():
             closer = self._closers.get(uid)
             if closer is not None:
@@ -225,8 +241,8 @@ class EarlyWindows:
                 waits = closer.accuracy.fallback == "exact"
                 closer.aion.learned(middle if waits else weaker)
                 closer.learned_s = now_s
-        self._pending |= {key: self._tried[key] for key in pending if key in self._tried}
-        self._tried.clear()
+        missing = {(uid, due.span): 1.0 - due.share for due in early for uid in due.uids}
+        self._pending |= {key: missing[key] for key in pending if key in missing}
 
     def due(
         self,
@@ -246,10 +262,10 @@ class EarlyWindows:
             return ()
         begun = time.perf_counter()
         now_us = emitted_upto_us if complete else round(now_s * 1e6)
-        alike: dict[tuple[Span, str], list[int]] = {}
+        alike: dict[tuple[Span, str, bool], list[int]] = {}
         told: dict[Span, tuple[Stratum, ...] | None] = {}
         for uid, span in () if complete else self._nearer(emitted_upto_us, told):
-            alike.setdefault((span, "aion"), []).append(uid)
+            alike.setdefault((span, "aion", self._closers[uid].heavy), []).append(uid)
         for uid, closer in self._closers.items():
             after = closed_upto_us.get(uid, BEGINNING)
             if not closer.sampled:
@@ -267,16 +283,16 @@ class EarlyWindows:
                     # Windows are answered in the order of their ends.
                     break
                 kind = "sampled" if closer.sampled else closer.closing
-                alike.setdefault((span, kind), []).append(uid)
-                self._tried[uid, span] = 1.0 - whole(told.get(span) or ()).share
+                alike.setdefault((span, kind, closer.heavy), []).append(uid)
         due = tuple(
             EarlyDue(
                 span,
                 tuple(uids),
                 _strata_of(kind, span, told.get(span), sampling),
                 span[1] <= emitted_upto_us,
+                heavy,
             )
-            for (span, kind), uids in sorted(alike.items())
+            for (span, kind, heavy), uids in sorted(alike.items())
         )
         spent_s = time.perf_counter() - begun
         self.statistics_s += spent_s
@@ -299,7 +315,6 @@ class EarlyWindows:
                 told[span] = self._streams.strata(*span, self._as_of_us)
             strata = told[span]
             if strata is not None and 1.0 - whole(strata).share <= _NEARER * missing:
-                self._tried[uid, span] = 1.0 - whole(strata).share
                 del self._pending[uid, span]
                 found.append((uid, span))
         return found

@@ -27,7 +27,7 @@ from headrace.registry.changelog import Registry
 from headrace.scheduling.order import Turn
 from headrace.spark.candidate import Candidate
 from headrace.spark.culprits import reason_of
-from headrace.spark.early import EarlyDue, EarlyWindows
+from headrace.spark.early import EarlyDue, EarlyWindows, lightest_first
 from headrace.spark.early_clock import EarlyClock
 from headrace.spark.emitter import Listener
 from headrace.spark.file_scan import Batch
@@ -395,7 +395,12 @@ class Pipeline:
             )
             if due:
                 time.sleep(max(end_s - self._clock.now(), 0.0))
-                self._tick(now + ahead_s, due)
+            for some in lightest_first(due):
+                # The watermark may pass some of them while the others are answered.
+                passed_us = self._state.emitted_upto_us
+                still = tuple(d for d in some if d.complete or d.span[1] > passed_us)
+                if still:
+                    self._tick(now + ahead_s, still)
 
     def _tick(self, now_s: float, early: tuple[EarlyDue, ...] = ()) -> None:
         """A transaction without a batch."""

@@ -153,7 +153,7 @@ class Transaction:
             sections = replaced([*sections, *fresh], emitter.take_compacted())
             used |= {s.file for s in sections}
             upto, fresh = max(upto, progress.watermark_us), []
-        self.early.answered(emitter.strengths, emitter.pending, begin.now_s)
+        self.early.answered(emitter.strengths, emitter.pending, begin.now_s, early)
         emitter.deliver()
         self._deliver_late(emitter, begin.txn)
         active = [q for q in self.plans[begin.version].queries if int(q.uid) not in emitter.failed]
