@@ -16,6 +16,7 @@ from headrace.kernels.answers import Result, Setting
 from headrace.kernels.blocks import Block
 from headrace.kernels.columns import Ints
 from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.shapes import Asked, asked_of
 from headrace.optimizer import share
 from headrace.query.arrow import arrow_type
@@ -90,15 +91,18 @@ def asked(queries: Sequence[ActiveQuery]) -> dict[int, Asked]:
 
 
 def blocks_of(
-    plan: CompiledPlan, batches: Iterable[Sequence[Row]]
+    plan: CompiledPlan,
+    batches: Iterable[Sequence[Row]],
+    key_groups: tuple[int, int] = (0, KEY_GROUPS),
 ) -> dict[tuple[tuple[str, ...], str | None, int | None], list[Block]]:
-    """Ingested batches, through the bytes that are stored between the two halves."""
+    """Ingested batches, through the bytes that are stored between the two halves; or the part of
+    them that one of several tasks reads."""
     found: dict[Any, list[Block]] = {}
     for rows in batches:
         table, times = table_of(rows)
         for number, cells in ingest(plan, table, times, BEGINNING).cells.items():
             group = plan.groups[number]
-            kept = sections.decode(sections.encode(cells))
+            kept = sections.decode(sections.encode(cells), key_groups)
             place = (group.group.keys, group.group.value, group.group.sketch)
             found.setdefault(place, []).append((kept, group.layout))
     return found

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from headrace.kernels.answers import Failure, answer, combined
+from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.shapes import shape_of
 from headrace.query.logical import LogicalQuery
 from headrace.query.predicate import Predicate
@@ -97,12 +99,16 @@ def obvious_rows(queries: list[ActiveQuery], rows: list[Row]) -> dict[tuple[Any,
     return out
 
 
+@pytest.mark.parametrize("tasks", [1, 3])
 @pytest.mark.parametrize("seed", range(16))
-def test_many_queries_are_told_what_each_would_say_alone(seed: int) -> None:
+def test_many_queries_are_told_what_each_would_say_alone(seed: int, tasks: int) -> None:
     rng = random.Random(seed)
     queries = random_queries(rng, rng.randint(1, 8))
     batches = [random_purchases(rng, rng.choice([5, 60])) for _ in range(3)]
-    found = told(answer(blocks_of(planned(queries), batches), due_of(queries), SETTING), queries)
+    plan, results = planned(queries), []
+    for keys in pairwise(KEY_GROUPS * n // tasks for n in range(tasks + 1)):
+        results += answer(blocks_of(plan, batches, keys), due_of(queries), SETTING)
+    found = told(results, queries)
     wanted = obvious_rows(queries, [r for b in batches for r in b])
     assert found.keys() == wanted.keys()
     for place, values in wanted.items():

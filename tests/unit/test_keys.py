@@ -15,6 +15,7 @@ import pytest
 from headrace.kernels.columns import Ints
 from headrace.kernels.keys import (
     KEY_GROUPS,
+    VALUE,
     compress,
     encode_keys,
     key_order,
@@ -187,6 +188,16 @@ def test_key_groups_are_fixed_for_the_life_of_a_checkpoint() -> None:
     assert key_groups_of(keys).tolist() == [0, 59, 13, 2]
     narrow = keys.set_column(0, "k0", keys.column(0).cast(pa.int32()))
     assert key_groups_of(narrow).tolist() == [0, 59, 13, 2]
+
+
+def test_values_kept_with_a_key_are_in_its_key_group() -> None:
+    rng = np.random.default_rng(3)
+    users = pa.array(rng.integers(0, 50, 500))
+    kept = pa.table({"k0": users, VALUE: pa.array(rng.random(500))})
+    assert key_groups_of(kept).tolist() == key_groups_of(kept.select(["k0"])).tolist()
+    bare = encode_keys([], 1)[1]
+    only_values = kept.select([VALUE])
+    assert set(key_groups_of(only_values).tolist()) == set(key_groups_of(bare).tolist())
 
 
 # -- unifying -------------------------------------------------------------------------------------

@@ -6,12 +6,14 @@ import datetime as dt
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from headrace.kernels import sections
 from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_sessions
 from headrace.query.predicate import Always
 from headrace.registry.changelog import ActiveQuery
@@ -53,6 +55,8 @@ class Shared:
     plan: CompiledPlan
     queries: Sequence[ActiveQuery]
     until: int = FOREVER
+    key_groups: tuple[int, int] = (0, KEY_GROUPS)
+    """Those that one of several tasks answers for."""
     arrivals: dict[Any, list[Arrival]] = field(default_factory=dict)
     emitted_upto: int = BEGINNING
     order: int = 0
@@ -61,7 +65,7 @@ class Shared:
         table, times = table_of(rows)
         for number, cells in ingest(self.plan, table, times, watermark).cells.items():
             group = self.plan.groups[number]
-            kept = sections.decode(sections.encode(cells))
+            kept = sections.decode(sections.encode(cells), self.key_groups)
             arrival = Arrival(self.order, watermark, kept, group.layout)
             place = (group.group.keys, group.group.value, group.group.sketch)
             self.arrivals.setdefault(place, []).append(arrival)
@@ -124,8 +128,9 @@ def random_batches(rng: random.Random, steps: int) -> list[Batch]:
     return batches
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_sessions_are_told_once_and_as_each_query_alone_would_say(seed: int) -> None:
+@pytest.mark.parametrize("tasks", [1, 3])
+@pytest.mark.parametrize("seed", range(20))
+def test_sessions_are_told_once_and_as_each_query_alone_would_say(seed: int, tasks: int) -> None:
     rng = random.Random(seed)
     texts = [
         rng.choice(SHAPES).format(where=rng.choice(WHERES), gap=rng.choice([2, 5, 11]))
@@ -133,12 +138,13 @@ def test_sessions_are_told_once_and_as_each_query_alone_would_say(seed: int) -> 
     ]
     queries = active(texts, [rng.choice([BEGINNING, 15]) for _ in texts])
     batches = random_batches(rng, 6)
-    shared = Shared(planned(queries), queries)
     results: list[Any] = []
-    for watermark, rows in batches:
-        results += shared.fire(watermark)  # what the watermark before this batch has closed
-        shared.take(watermark, rows)
-    results += shared.fire(1000)
+    for keys in pairwise(KEY_GROUPS * n // tasks for n in range(tasks + 1)):
+        shared = Shared(planned(queries), queries, key_groups=keys)
+        for watermark, rows in batches:
+            results += shared.fire(watermark)  # what the watermark before this batch has closed
+            shared.take(watermark, rows)
+        results += shared.fire(1000)
     assert_told(results, queries, {q.uid: batches for q in queries})
 
 

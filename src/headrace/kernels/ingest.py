@@ -14,7 +14,7 @@ from headrace.kernels.cells import Cells, reduce_cells
 from headrace.kernels.classify import NOBODY, ClassSpace, class_space, matching
 from headrace.kernels.columns import Bools, Ints, flat, values_of
 from headrace.kernels.holistic import hll_registers
-from headrace.kernels.keys import encode_keys, in_key_order
+from headrace.kernels.keys import VALUE, encode_keys, in_key_order
 from headrace.kernels.packing import Packing, Tuples
 from headrace.kernels.points import packed
 from headrace.kernels.sampling import Sample
@@ -77,16 +77,22 @@ class _Shared:
     times: Ints
     plan: SharedPlan
     cuts: tuple[int, ...]
-    keys: dict[tuple[str, ...], tuple[Ints, pa.Table]] = field(default_factory=dict)
+    keys: dict[tuple[tuple[str, ...], str | None], tuple[Ints, pa.Table]] = field(
+        default_factory=dict
+    )
     slices: dict[Any, tuple[Ints, Ints]] = field(default_factory=dict)
     states: dict[Partial, State] = field(default_factory=dict)
     packing: Packing = field(default_factory=Packing)
 
-    def keys_of(self, names: tuple[str, ...]) -> tuple[Ints, pa.Table]:
-        if names not in self.keys:
-            columns = [self.table[n] for n in names]
-            self.keys[names] = in_key_order(*encode_keys(columns, len(self.times)))[:2]
-        return self.keys[names]
+    def keys_of(self, names: tuple[str, ...], value: str | None) -> tuple[Ints, pa.Table]:
+        """Keys, and the value that is kept with each, if any."""
+        if (names, value) not in self.keys:
+            columns = [self.table[n] for n in (names if value is None else (*names, value))]
+            codes, table = encode_keys(columns, len(self.times))
+            if value is not None:
+                table = table.rename_columns([*table.column_names[:-1], VALUE])
+            self.keys[names, value] = in_key_order(codes, table)[:2]
+        return self.keys[names, value]
 
     def slices_of(self, windows: tuple[TimeWindow, ...]) -> tuple[Ints, Ints]:
         """Tuples are searched for once, among the slices of all groups: every slice of one group
@@ -156,7 +162,7 @@ def _reduce(
 ) -> Cells | None:
     group = compiled.group
     wanted = classes != NOBODY
-    names = group.keys
+    value: str | None = None
     values: Ints | None = None
     ranks: Ints | None = None
     if group.value is not None:
@@ -169,11 +175,11 @@ def _reduce(
             hashes = array.fill_null(0).to_numpy(zero_copy_only=False)
             values, ranks = hll_registers(hashes, group.sketch)
         else:
-            names = (*names, group.value)
+            value = group.value
     rows = None if wanted.all() else np.flatnonzero(wanted)
     if rows is not None and not len(rows):
         return None
-    key_of, keys = shared.keys_of(names)
+    key_of, keys = shared.keys_of(group.keys, value)
     if values is not None:
         key_of, keys = _with_value(key_of, keys, values)
     states = [
@@ -218,7 +224,7 @@ def _with_value(key_of: Ints, keys: pa.Table, values: Ints) -> tuple[Ints, pa.Ta
     """Keys extended by a small integer."""
     code, table = encode_keys([pa.array(key_of), pa.array(values)], len(key_of))
     base = keys.take(table.column(0))
-    return code, base.append_column("value", table.column(1))
+    return code, base.append_column(VALUE, table.column(1))
 
 
 def _runs(

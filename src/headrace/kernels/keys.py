@@ -14,6 +14,11 @@ from headrace.kernels.columns import Ints, flat, is_ranked, values_of
 KEY_GROUPS = 64
 """Fixed for the life of a checkpoint: changing parallelism re-maps key groups, never keys."""
 
+ALL = "_all"
+"""The one key of tuples that have none."""
+VALUE = "value"
+"""The column beside the keys that holds a value whose tuples are kept."""
+
 _DENSE = 1 << 22
 _PRIME = np.uint64(1099511628211)
 
@@ -26,7 +31,7 @@ def encode_keys(columns: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> tup
     Nulls are keys like any other; floats are normalised as Spark groups them (one NaN, one zero).
     """
     if not columns:
-        return np.zeros(rows, dtype=np.int64), pa.table({"_all": pa.array([True])})
+        return np.zeros(rows, dtype=np.int64), pa.table({ALL: pa.array([True])})
     codes, distinct = _factorize(columns[0])
     taken = [distinct]
     for column in columns[1:]:
@@ -78,12 +83,18 @@ def _normalised(array: pa.Array) -> pa.Array:
 def key_order(keys: pa.Table) -> tuple[Ints, Ints]:
     """Distinct keys in the order in which cells keep them, and the key groups in that order.
 
-    A key's group is the same in every process, batch and version. Within a group keys are ordered
-    by hash: the same keys are in the same order wherever they come from, so that blocks can be laid
-    over each other as they are.
+    A key's group is the same in every process, batch and version, and whatever values are kept
+    beside it: who answers for a key needs all of them. Within a group keys are ordered by hash: the
+    same keys are in the same order wherever they come from, so that blocks can be laid over each
+    other as they are.
     """
     hashed = _key_hashes(keys)
     groups = hashed % np.uint64(KEY_GROUPS)
+    if VALUE in keys.column_names:
+        bare = keys.drop_columns([VALUE])
+        if not bare.num_columns:
+            bare = pa.table({ALL: pa.repeat(True, keys.num_rows)})
+        groups = _key_hashes(bare) % np.uint64(KEY_GROUPS)
     bits = np.uint64(KEY_GROUPS.bit_length() - 1)
     order = np.argsort(groups << (np.uint64(64) - bits) | hashed >> bits, kind="stable")
     return order, groups[order].astype(np.int64)

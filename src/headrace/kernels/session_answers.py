@@ -12,7 +12,7 @@ from headrace.kernels.answers import Failure, Result, Setting, finish_answer
 from headrace.kernels.blocks import Answer, Layout
 from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints
-from headrace.kernels.keys import encode_keys, match_keys, unify_keys
+from headrace.kernels.keys import VALUE, encode_keys, match_keys, unify_keys
 from headrace.kernels.sessions import Sessions, advance
 from headrace.kernels.shapes import Asked
 from headrace.kernels.states import count_rows, merge
@@ -201,7 +201,7 @@ def _values_in(
     code, distinct = encode_keys([pa.array(session), value.take(pa.array(rows.key))], len(session))
     size = distinct.num_rows
     of_session = distinct.column(0).to_numpy()
-    keys = main.keys.take(pa.array(of_session)).append_column("value", distinct.column(1))
+    keys = main.keys.take(pa.array(of_session)).append_column(VALUE, distinct.column(1))
     return Answer(
         main.window,
         main.uids,
