@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from headrace.progress.bounds import Floats, Strata
+from headrace.progress.bounds import Floats, Strata, cautious
+from headrace.progress.closing import needed_share
 from headrace.progress.kept import (
     Made,
     Tuples,
@@ -90,6 +91,25 @@ def test_the_strength_says_how_far_off_a_part_will_be(name: str) -> None:
         strengths.append(made.strength)
         off.append(made.bounded.value[0] / exactly(values) - 1.0)
     assert np.std(off) == pytest.approx(np.median(strengths) ** -0.5, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("name", "margin"), [("var_pop", 1.2), ("stddev", 1.6), ("median", 1.6), ("p90", 1.6)]
+)
+def test_as_many_as_the_strength_asks_for_suffice_for_the_bounds(name: str, margin: float) -> None:
+    """With a margin: where few are needed, luck decides how wide bounds are."""
+    estimate, _ = ESTIMATES[name]
+    rng = np.random.default_rng(6)
+    values = rng.gamma(3.0, 2.0, 40_000)
+    whole = Tuples(np.zeros(40_000, np.int64), np.ones(40_000), Strata.complete())
+    share = margin * needed_share(estimate(whole, values).strength, 0.05, cautious(0.95))
+    met = []
+    for _ in range(100):
+        came = values[rng.random(40_000) < share]
+        strata = Strata.made([float(len(came))], [40_000.0], [0.0])
+        tuples = Tuples(np.zeros(len(came), np.int64), np.ones(len(came)), strata)
+        met.append(estimate(tuples, came).bounded.within(0.05)[0])
+    assert np.mean(met) >= 0.8
 
 
 def test_repeated_values_count_as_often_as_they_are_there() -> None:

@@ -19,6 +19,7 @@ Bounds are Student's, with as many degrees of freedom as the group has tuples, l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,11 @@ bounds at the very confidence would hold a little less often."""
 def cautious(confidence: float) -> float:
     """The confidence at which bounds are computed, to hold at the one that is asked for."""
     return 1.0 - _CAUTION * (1.0 - confidence)
+
+
+def deviations_at(confidence: float) -> float:
+    """How many standard deviations bounds are away from a value that is made from many tuples."""
+    return NormalDist().inv_cdf((1.0 + cautious(confidence)) / 2.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,15 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from headrace.progress.bounds import Bounded, Floats, Found, Strata, average, strength_of_average
+from headrace.progress.bounds import (
+    Bounded,
+    Floats,
+    Found,
+    Strata,
+    average,
+    deviations_at,
+    strength_of_average,
+)
 
 Ints = npt.NDArray[np.int64]
 _Z = NormalDist().inv_cdf(0.975)
@@ -63,8 +71,12 @@ def mean_of(tuples: Tuples, values: Floats, confidence: float) -> Made:
 
 def mean_square_of(tuples: Tuples, squares: Floats, confidence: float) -> Made:
     """The mean of squared distances. Squares have longer tails than values: of few of them the
-    deviation is told too small, so bounds are computed for a higher confidence."""
-    return mean_of(tuples, squares, 1.0 - _CAUTION * (1.0 - confidence))
+    deviation is told too small, so bounds are computed for a higher confidence, and more tuples are
+    needed for them."""
+    higher = 1.0 - _CAUTION * (1.0 - confidence)
+    made = mean_of(tuples, squares, higher)
+    wider = deviations_at(higher) / deviations_at(confidence)
+    return Made(made.bounded, made.strength / wider**2)
 
 
 def variance_of(tuples: Tuples, values: Floats, confidence: float, *, sampled: bool) -> Made:
@@ -112,7 +124,7 @@ def percentile_of(tuples: Tuples, values: Floats, share: float, confidence: floa
     )
     # Of half of the tuples the share of smaller ones would be known as well as of a sample of all.
     half = _Z * math.sqrt(share * (1.0 - share) / max(total, 1.0))
-    off = (at(share + half) - at(share - half)) / 2.0
+    off = max(at(share + half) - value, value - at(share - half))
     strength = (_Z * abs(value) / off) ** 2 if off > 0.0 else math.inf
     return Made(bounded, strength)
 
