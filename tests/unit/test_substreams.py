@@ -198,7 +198,7 @@ def test_where_delays_differ_from_one_sub_stream_to_the_next_what_has_come_tells
         return Usual.of(ended)
 
     even, uneven = told(np.full(40, 0.24)), told(rng.uniform(0.05, 0.6, 40))
-    doubts = [usual.shares_between(0.0, 0.6)[1] for usual in (even, uneven)]
+    doubts = [usual.shares_in(0.0, 0.6, 1)[1][0] for usual in (even, uneven)]
     assert doubts[0] < 0.002, "what is left is the noise of two hundred delays"
     assert doubts[1] > 0.01
     share = 0.6
@@ -210,9 +210,17 @@ def test_where_delays_differ_from_one_sub_stream_to_the_next_what_has_come_tells
 
 def test_the_share_of_ages_is_the_mean_of_the_shares_of_each() -> None:
     rng = np.random.default_rng(8)
-    usual = Usual.of([heard(bin_of(rng.gamma(3.0, 0.1, 500))) for _ in range(12)])
+    several = [heard(bin_of(rng.gamma(3.0, 0.1, 500))) for _ in range(12)]
+    usual, apart = Usual.of(several), [Usual.of([one]) for one in several]
     for low, high in ((0.0, 0.6), (0.13, 0.71), (-0.4, 0.2), (0.5, 5.0), (900.0, 2_000.0)):
         ages = np.linspace(low, high, 20_001)
         obvious = np.mean([usual.share_by(float(a)) for a in ages[::20]])
         assert usual.share_between(low, high) == pytest.approx(obvious, abs=2e-3)
     assert usual.share_between(0.3, 0.3) == pytest.approx(usual.share_by(0.3))
+    together = usual.shares_in(-0.4, 0.3, 8)
+    for step in range(8):
+        youngest = -0.4 + 0.3 * step
+        assert together[0][step] == pytest.approx(usual.share_between(youngest, youngest + 0.3))
+        alone = [u.share_between(youngest, youngest + 0.3) for u in apart]
+        noise = together[0][step] * (1.0 - together[0][step]) / 500
+        assert together[1][step] == pytest.approx(max(np.var(alone, ddof=1) - noise, 0), abs=2e-5)

@@ -138,8 +138,10 @@ class SubStreams:
         if self.usual is None or self._first is None or start_us < self._first * length:
             return None
         out = []
-        for number in range(start_us // length, -(-end_us // length)):
-            told = self._told(number, now_us)
+        numbers = range(start_us // length, -(-end_us // length))
+        self._look_at(numbers, now_us)
+        for number in numbers:
+            told = self._told(number)
             if told is None:
                 return None
             size, kept = told
@@ -148,25 +150,35 @@ class SubStreams:
             out.append(Stratum(low, high, size.scaled(part), kept * part))
         return tuple(out)
 
-    def _told(self, number: int, now_us: int) -> tuple[Size, int] | None:
-        """The size of one sub-stream and how much of it was kept; windows share sub-streams."""
+    def _look_at(self, numbers: range, now_us: int) -> None:
+        """Make sure that it is known what can be told of some sub-streams that are not complete:
+        windows share them."""
         usual = self.usual
         assert usual is not None
         assert self._next is not None
-        if number < self._next:
-            ended = self._ended.get(number)
-            if ended is None:
-                return None
-            return Size(ended.count, ended.count, 0.0, ended.count), ended.kept
         if self._memo_at != now_us:
             self._memo_at = now_us
             self._memo.clear()
-        if number not in self._memo:
+        fresh = [n for n in numbers if n >= self._next and n not in self._memo]
+        if not fresh:
+            return
+        # From the youngest on, which is the last.
+        fresh = list(range(max(fresh), min(fresh) - 1, -1))
+        youngest_s = (now_us - (fresh[0] + 1) * self.length_us) / 1e6
+        shares, doubts = usual.shares_in(youngest_s, self.length_us / 1e6, len(fresh))
+        for number, share, doubt in zip(fresh, shares.tolist(), doubts.tolist(), strict=True):
             heard = self._open.get(number, NOTHING)
-            ages_s = tuple((now_us - n * self.length_us) / 1e6 for n in (number + 1, number))
-            size = usual.size(heard.count, *usual.shares_between(*ages_s))
-            self._memo[number] = size, heard.kept
-        return self._memo[number]
+            self._memo[number] = usual.size(heard.count, share, doubt), heard.kept
+
+    def _told(self, number: int) -> tuple[Size, int] | None:
+        """The size of one sub-stream and how much of it was kept."""
+        assert self._next is not None
+        if number >= self._next:
+            return self._memo[number]
+        ended = self._ended.get(number)
+        if ended is None:
+            return None
+        return Size(ended.count, ended.count, 0.0, ended.count), ended.kept
 
     def at_end(self, window_us: int, lag_us: int) -> Size | None:
         """What to expect of a window at its end, when all was read that came until a while before;
@@ -175,10 +187,10 @@ class SubStreams:
         if usual is None:
             return None
         if (window_us, lag_us) not in self._at_end:
+            many = window_us // self.length_us
+            shares, doubts = usual.shares_in(-lag_us / 1e6, self.length_us / 1e6, many)
             expected = Size()
-            for age_us in range(self.length_us, window_us + 1, self.length_us):
-                ages_s = ((a - lag_us) / 1e6 for a in (age_us - self.length_us, age_us))
-                share, doubt = usual.shares_between(*ages_s)
+            for share, doubt in zip(shares.tolist(), doubts.tolist(), strict=True):
                 expected = expected.plus(usual.size(share * usual.mean, share, doubt))
             self._at_end[window_us, lag_us] = expected
         return self._at_end[window_us, lag_us]

@@ -11,7 +11,6 @@ is, and the more even delays are, the more what has come does. The variance left
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -168,41 +167,31 @@ class Usual:
 
     def share_between(self, youngest_s: float, oldest_s: float) -> float:
         """Of tuples of such ages, evenly spread, that should have come."""
-        return self.shares_between(youngest_s, oldest_s)[0]
-
-    def shares_between(self, youngest_s: float, oldest_s: float) -> tuple[float, float]:
-        """The same, and its variance from one sub-stream to the next."""
         if oldest_s <= youngest_s:
-            found = self._at(oldest_s)
-        else:
-            area = self._area(max(oldest_s, 0.0)) - self._area(max(youngest_s, 0.0))
-            found = np.minimum(area / (oldest_s - youngest_s), 1.0)
-        each, many = found[1:], len(found) - 1
-        if many < 2:
-            return float(found[0]), 0.0
-        mean = float(each.sum()) / many
-        off = each - mean
-        variance = float(off @ off) / (many - 1)
-        return float(found[0]), max(variance - mean * (1.0 - mean) * self.noise, 0.0)
+            return self.share_by(oldest_s)
+        return float(self.shares_in(youngest_s, oldest_s - youngest_s, 1)[0][0])
 
-    def _at(self, age_s: float) -> npt.NDArray[np.float64]:
-        """Every curve at an age, straight between the edges."""
-        place, step = _place_of(age_s)
-        low, high = self.curves[place], self.curves[place + 1]
-        found: npt.NDArray[np.float64] = low + min(max(step, 0.0), 1.0) * (high - low)
-        return found
-
-    def _area(self, age_s: float) -> npt.NDArray[np.float64]:
-        """Under every curve up to an age; they are level after the last edge."""
-        place, step = _place_of(age_s)
-        low, high = self.curves[place], self.curves[place + 1]
-        width = float(EDGES_S[place + 1] - EDGES_S[place])
-        area: npt.NDArray[np.float64]
-        if step > 1.0:
-            area = self.areas[place + 1] + (step - 1.0) * width * high
-        else:
-            area = self.areas[place] + step * width * (low + step / 2.0 * (high - low))
-        return area
+    def shares_in(
+        self, youngest_s: float, step_s: float, count: int
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """By steps of age, so many one after the other: of tuples evenly spread over one, the share
+        that should have come, and its variance from one sub-stream to the next."""
+        ages_s = np.maximum(youngest_s + step_s * np.arange(count + 1), 0.0)
+        places = np.clip(np.searchsorted(EDGES_S, ages_s, side="right") - 1, 0, BINS - 1)
+        into_s = (ages_s - EDGES_S[places])[:, None]
+        low, high = self.curves[places], self.curves[places + 1]
+        width_s = (EDGES_S[places + 1] - EDGES_S[places])[:, None]
+        # Straight inside a bin, level after the last edge.
+        inside_s = np.minimum(into_s, width_s)
+        areas = self.areas[places] + inside_s * (low + inside_s / width_s / 2.0 * (high - low))
+        areas += (into_s - inside_s) * high
+        found = np.minimum(np.diff(areas, axis=0) / step_s, 1.0)
+        each = found[:, 1:]
+        if each.shape[1] < 2:
+            return found[:, 0], np.zeros(count)
+        mean = each.mean(axis=1)
+        variance = each.var(axis=1, ddof=1) - mean * (1.0 - mean) * self.noise
+        return found[:, 0], np.maximum(variance, 0.0)
 
     def size(self, arrived: float, share: float, doubt: float = 0.0) -> Size:
         """Of a sub-stream of which so many have come, and this share should have, which itself has
@@ -216,15 +205,6 @@ class Usual:
         return Size(
             arrived, expected, left + of_mean, due, seen + share**2 * self.variance / self.count
         )
-
-
-_EDGES: list[float] = EDGES_S.tolist()
-
-
-def _place_of(age_s: float) -> tuple[int, float]:
-    """The bin of an age, and how far into it; more than 1 after the last edge."""
-    place = min(max(bisect_right(_EDGES, age_s) - 1, 0), BINS - 1)
-    return place, (age_s - _EDGES[place]) / (_EDGES[place + 1] - _EDGES[place])
 
 
 def _usual_delays(found: Counts) -> npt.NDArray[np.bool_]:
