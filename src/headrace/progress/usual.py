@@ -11,6 +11,7 @@ is, and the more even delays are, the more what has come does. The variance left
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -169,19 +170,29 @@ class Usual:
         """Of tuples of such ages, evenly spread, that should have come."""
         if oldest_s <= youngest_s:
             return self.share_by(oldest_s)
-        return float(self.shares_in(youngest_s, oldest_s - youngest_s, 1)[0][0])
+        area = self._area(max(oldest_s, 0.0)) - self._area(max(youngest_s, 0.0))
+        return min(area / (oldest_s - youngest_s), 1.0)
+
+    def _area(self, age_s: float) -> float:
+        """Under the curve of all sub-streams, up to an age."""
+        place = min(bisect_right(_EDGES, age_s) - 1, BINS - 1)
+        low, high = float(self.curves[place, 0]), float(self.curves[place + 1, 0])
+        into_s, width_s = age_s - _EDGES[place], _EDGES[place + 1] - _EDGES[place]
+        # Straight inside a bin, level after the last edge.
+        inside_s = min(into_s, width_s)
+        inside = inside_s * (low + inside_s / width_s / 2.0 * (high - low))
+        return float(self.areas[place, 0]) + inside + (into_s - inside_s) * high
 
     def shares_in(
         self, youngest_s: float, step_s: float, count: int
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """By steps of age, so many one after the other: of tuples evenly spread over one, the share
-        that should have come, and its variance from one sub-stream to the next."""
+        """By steps of age, so many one after the other: `share_between`, and its variance from one
+        sub-stream to the next."""
         ages_s = np.maximum(youngest_s + step_s * np.arange(count + 1), 0.0)
         places = np.clip(np.searchsorted(EDGES_S, ages_s, side="right") - 1, 0, BINS - 1)
         into_s = (ages_s - EDGES_S[places])[:, None]
         low, high = self.curves[places], self.curves[places + 1]
         width_s = (EDGES_S[places + 1] - EDGES_S[places])[:, None]
-        # Straight inside a bin, level after the last edge.
         inside_s = np.minimum(into_s, width_s)
         areas = self.areas[places] + inside_s * (low + inside_s / width_s / 2.0 * (high - low))
         areas += (into_s - inside_s) * high
@@ -205,6 +216,9 @@ class Usual:
         return Size(
             arrived, expected, left + of_mean, due, seen + share**2 * self.variance / self.count
         )
+
+
+_EDGES: list[float] = EDGES_S.tolist()
 
 
 def _usual_delays(found: Counts) -> npt.NDArray[np.bool_]:
