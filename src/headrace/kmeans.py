@@ -29,7 +29,7 @@ def kmeans(points: Floats, weights: Floats, clusters: int) -> tuple[Floats, Floa
     >>> centres.ravel().tolist(), off.tolist()
     ([0.5, 9.0], [0.25, 0.25, 0.0])
     """
-    order = np.lexsort(points.T[::-1])
+    order = _ordered(points)
     step = max(len(points) // _SOME, 1)
     # Coordinates in rows: what is done for all points runs along memory.
     every, mass = np.ascontiguousarray(points[order].T), weights[order]
@@ -41,16 +41,37 @@ def kmeans(points: Floats, weights: Floats, clusters: int) -> tuple[Floats, Floa
     best = min(starts, key=lambda start: start[1])[0]
     centres = best if step == 1 else _settled(every, mass, best)[0]
     centres = centres[np.lexsort(centres.T[::-1])]
-    return centres, _squares(points.T, centres).min(axis=0)
+    off = np.empty(len(points))
+    off[order] = _nearest(every, centres)[1]
+    return centres, off
 
 
-def _squares(coordinates: Floats, centres: Floats) -> Floats:
-    """Squared distances: a row a centre, a column a point."""
-    out = np.zeros((len(centres), coordinates.shape[1]))
-    for row, centre in zip(out, centres, strict=True):
-        for axis, at in zip(coordinates, centre, strict=True):
-            off = axis - at
-            row += off * off
+def _ordered(points: Floats) -> npt.NDArray[np.intp]:
+    """Points in lexical order. Their first coordinates are seldom alike, and sorted much faster."""
+    order = np.argsort(points[:, 0])
+    first = points[order, 0]
+    alike = not (first[1:] > first[:-1]).all()
+    return np.lexsort(points.T[::-1]) if alike else order
+
+
+def _nearest(coordinates: Floats, centres: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
+    """Which centre is nearest to each point, the first of several, and its squared distance."""
+    nearest = np.zeros(coordinates.shape[1], np.intp)
+    least = _squares(coordinates, centres[0])
+    for number, centre in enumerate(centres[1:], 1):
+        squares = _squares(coordinates, centre)
+        np.copyto(nearest, number, where=squares < least)
+        np.minimum(least, squares, out=least)
+    return nearest, least
+
+
+def _squares(coordinates: Floats, centre: Floats) -> Floats:
+    """Squared distances to one centre."""
+    out: Floats = np.zeros(coordinates.shape[1])
+    for axis, at in zip(coordinates, centre, strict=True):
+        off = axis - at
+        off *= off
+        out += off
     return out
 
 
@@ -59,10 +80,10 @@ def _seeded(
 ) -> Floats:
     """Each next centre far from those before, by chance in proportion to its squared distance."""
     chosen = [_drawn(weights, rng)]
-    nearest = _squares(coordinates, coordinates[:, chosen].T)[0]
+    nearest = _squares(coordinates, coordinates[:, chosen[0]])
     while len(chosen) < clusters and (nearest * weights).any():
         chosen.append(_drawn(nearest * weights, rng))
-        nearest = np.minimum(nearest, _squares(coordinates, coordinates[:, chosen[-1:]].T)[0])
+        nearest = np.minimum(nearest, _squares(coordinates, coordinates[:, chosen[-1]]))
     return np.ascontiguousarray(coordinates[:, chosen].T)
 
 
@@ -75,9 +96,8 @@ def _settled(coordinates: Floats, weights: Floats, centres: Floats) -> tuple[Flo
     """Centres that no longer move, and the summed squared distance to them."""
     cost = np.inf
     for _ in range(_STEPS):
-        squares = _squares(coordinates, centres)
-        nearest = squares.argmin(axis=0)
-        now = float(squares.min(axis=0) @ weights)
+        nearest, squares = _nearest(coordinates, centres)
+        now = float(squares @ weights)
         if now >= cost * (1.0 - _STILL):
             return centres, now
         cost = now
