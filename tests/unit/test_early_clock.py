@@ -63,9 +63,7 @@ def test_a_batch_that_would_be_in_the_way_waits_until_the_window_is_answered(
 ) -> None:
     watched.go_on.clear()
     watched.at(0.95)
-    for took_s in (0.01, 0.2, 0.01):
-        watched.early.took(took_s)
-    held = threading.Thread(target=watched.early.hold)
+    held = threading.Thread(target=watched.early.hold, args=(0.2,))
     held.start()
     held.join(0.1)
     assert held.is_alive()
@@ -82,7 +80,5 @@ def test_a_batch_that_is_over_in_time_does_not_wait(
 ) -> None:
     watched.go_on.clear()
     watched.at(now_s)
-    for took_s in (9.0, *8 * [batch_s]):
-        watched.early.took(took_s)
-    watched.early.hold()
+    watched.early.hold(batch_s)
     assert watched.ends.empty()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 
 from headrace.types import BEGINNING, Clock
@@ -13,7 +12,6 @@ _LONGEST_HOLD_S = 0.3
 _LEAD_US = 4_000
 """So long before its end a window is looked at, so that no answer waits for that."""
 _LOOK_AGAIN_S = 1.0
-_FEW = 8
 _PATIENCE_S = 0.5
 """What is done at the end of a window takes no longer than this, or batches go on."""
 
@@ -35,7 +33,6 @@ class EarlyClock:
         self._closed = False
         self._next_us: int | None = None
         self._done_us = BEGINNING
-        self._batches_s: deque[float] = deque(maxlen=_FEW)
 
     def look(self) -> None:
         """Queries came or went."""
@@ -47,14 +44,8 @@ class EarlyClock:
                 self._thread.start()
             self._changed.notify_all()
 
-    def took(self, batch_s: float) -> None:
-        """After a batch."""
-        self._batches_s.append(batch_s)
-
-    def hold(self) -> None:
-        """Before a batch: wait, if a window ends before it would be over. Those that fire windows
-        take longer than others, so it may take as long as any of the last few."""
-        batch_s = max(self._batches_s, default=0.0)
+    def hold(self, batch_s: float) -> None:
+        """Before a batch that takes so long: wait, if a window ends before it would be over."""
         with self._changed:
             end_us = self._next_us
             if self._thread is None or end_us is None:

@@ -299,7 +299,7 @@ class Pipeline:
             ):
                 return
             if not self._catches_up(time.monotonic()):
-                self._early_clock.hold()
+                self._early_clock.hold(self.last_batch_ms / 1000.0)
             with self.candidate.turn(self._is_wanted) as turn, self._lock:
                 if turn is not None and not self.closed:
                     self._batch(given, batch_id, turn)
@@ -339,7 +339,6 @@ class Pipeline:
         self.batches += 1
         self._ended_at = time.monotonic()
         self.last_batch_ms = (self._ended_at - started) * 1000.0
-        self._early_clock.took(self._ended_at - started)
 
     def _catches_up(self, started: float) -> bool:
         """Whether results may wait for the next batch, which is about to come: the stream is far
