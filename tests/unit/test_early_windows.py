@@ -197,6 +197,15 @@ def test_what_was_read_long_ago_answers_nothing() -> None:
     assert play.due() == ()
 
 
+@pytest.mark.parametrize(("read_s", "is_answered"), [(19.2, True), (18.8, False)])
+def test_long_ago_is_a_tenth_of_a_long_window(read_s: float, is_answered: bool) -> None:
+    play = Play(query("", size="10 seconds"))
+    play.upto(read_s)
+    play.due()
+    play.now_s = 20.0
+    assert [d.span for d in play.due()] == ([(10 * S, 20 * S)] if is_answered else [])
+
+
 def test_rivals_go_by_the_highest_event_time() -> None:
     play = Play(
         query(", progress => 'k-slack'", 1),

@@ -27,8 +27,8 @@ Schedule = tuple[tuple[int, float], ...]
 
 _TOTALS = (Function.COUNT, Function.SUM)
 """They carry the error of the number of tuples."""
-_STALE_US = 400_000
-"""What was read longer ago says too little of the end of a window."""
+_STALE_US, _STALE_SHARE = 400_000, 0.1
+"""What was read longer ago, and a larger share of the window, says too little of its end."""
 _LONGEST_GAP_US = 2_000_000
 """After a longer time between two batches, as in a cold start, it is not known when tuples came."""
 _LAG_US = 200_000
@@ -341,7 +341,8 @@ class EarlyWindows:
                     closer.open[span] = whole(strata).arrived
                 return closes
             case "aion":
-                if strata is None or now_us - self._as_of_us > _STALE_US:
+                stale_us = max(_STALE_US, _STALE_SHARE * (span[1] - span[0]))
+                if strata is None or now_us - self._as_of_us > stale_us:
                     return False
                 size, rate = whole(strata), 1.0
                 if closer.sampled:
