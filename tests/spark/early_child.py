@@ -1,8 +1,8 @@
 """The process that test_early_crash starts: approximate queries over a live stream.
 
-Run as ``python -m tests.spark.early_child FOLDER START_S END_S MASTER``. It goes on from whatever
-an earlier, killed run left in the folder, and writes ``done`` when all windows up to the end are
-out.
+Run as ``python -m tests.spark.early_child FOLDER START_S MASTER``. It goes on from whatever an
+earlier, killed run left in the folder, until all windows are out that end by the time that is
+written to the file ``end``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 
 import headrace as hr
@@ -31,7 +30,7 @@ def source_of(start_s: float) -> hr.sources.RandomFields:
     )
 
 
-def main(folder: Path, start_s: float, end_s: float, master: str) -> None:
+def main(folder: Path, start_s: float, master: str) -> None:
     spark = hr.local_spark(
         2, **{"spark.master": master, "spark.executorEnv.PYTHONPATH": os.getcwd()}
     )
@@ -41,15 +40,16 @@ def main(folder: Path, start_s: float, end_s: float, master: str) -> None:
             session.sql(text, name=name, sink="parquet", options={"path": str(folder / name)})
         session.start()
         pause = threading.Event()
-        while not _has_passed(session, end_s):
+        while not _has_passed(session, folder / "end"):
             pause.wait(0.1)
-        (folder / "done").write_text(str(time.time()))
 
 
-def _has_passed(session: hr.Session, end_s: float) -> bool:
+def _has_passed(session: hr.Session, end: Path) -> bool:
     watermark = session.metrics().pipelines[0].watermark
-    return watermark is not None and watermark.timestamp() >= end_s
+    if watermark is None or not end.exists():
+        return False
+    return watermark.timestamp() >= float(end.read_text())
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), sys.argv[4])
+    main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3])

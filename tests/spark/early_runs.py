@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,8 @@ from tests.spark.early_child import KEYS, RATE, WINDOW_S, source_of
 ROOT = Path(__file__).parents[2]
 
 
-def start(
-    folder: Path, start_s: float, end_s: float, master: str = "local[2]"
-) -> subprocess.Popen[bytes]:
-    """A process that answers the windows of a stretch of time."""
+def start(folder: Path, start_s: float, master: str = "local[2]") -> subprocess.Popen[bytes]:
+    """A process that answers the windows of a stream."""
     with (folder / "stderr").open("ab") as errors:
         return subprocess.Popen(
             [
@@ -28,7 +28,6 @@ def start(
                 "tests.spark.early_child",
                 str(folder),
                 str(start_s),
-                str(end_s),
                 master,
             ],
             cwd=ROOT,
@@ -36,6 +35,34 @@ def start(
             stdout=subprocess.DEVNULL,
             stderr=errors,
         )
+
+
+def await_early(
+    child: subprocess.Popen[bytes], folder: Path, rows: int, since_s: float = 0.0
+) -> None:
+    """Until so many rows of windows since then were answered early."""
+    pause = threading.Event()
+    deadline = time.monotonic() + 120
+    while _early(folder, since_s) < rows:
+        said = (folder / "stderr").read_text()[-3000:]
+        assert child.poll() is None, said
+        assert time.monotonic() < deadline, f"{_early(folder, since_s)} early rows: {said}"
+        pause.wait(0.02)
+
+
+def _early(folder: Path, since_s: float) -> int:
+    rows = rows_in(folder / "held")
+    return sum(not r["exact"] and r["start"].timestamp() >= since_s for r in rows)
+
+
+def finish(child: subprocess.Popen[bytes], folder: Path) -> float:
+    """Let a process end with the windows until now; returns when the last of them ends."""
+    end_s = float(int(time.time()))
+    hidden = folder / "_end"
+    hidden.write_text(str(end_s))
+    hidden.rename(folder / "end")
+    assert child.wait(timeout=60) == 0, (folder / "stderr").read_text()[-3000:]
+    return end_s
 
 
 def rows_in(folder: Path) -> list[dict[str, Any]]:
