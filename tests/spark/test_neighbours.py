@@ -43,12 +43,16 @@ def test_progress_goes_downstream_and_cost_upstream(spark: SparkSession, tmp_pat
         second.start()
 
         # By itself the second cannot know when its stream will move: it leaps two seconds ahead.
-        until(lambda: second.metrics().pipelines[0].sweep is not None, second.explain)
-        until(lambda: first.metrics().pipelines[0].sweep is not None, first.explain)
+        # Told what the first has seen, it expects the same moves.
         until(lambda: sums.metrics().windows >= 2, second.explain)
+
+        def is_told() -> bool:
+            ours, theirs = (s.metrics().pipelines[0].sweep for s in (second, first))
+            return ours is not None and theirs is not None and ours.epochs == theirs.epochs
+
+        until(is_told, second.explain)
         sweep = second.metrics().pipelines[0].sweep
         assert sweep is not None
-        assert sweep.epochs == first.metrics().pipelines[0].sweep.epochs  # type: ignore[union-attr]
 
         # What the second has to do makes the first one's slack shorter.
         least = second.metrics().pipelines[0].fixed_cost_s / 2
