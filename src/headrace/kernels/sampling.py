@@ -6,7 +6,6 @@ rate keeps, a higher one keeps too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from headrace.kernels.columns import Bools, Ints
 
-Schedule = Sequence[tuple[int, float]]
+Schedule = tuple[tuple[int, float], ...]
 """Event times, rising, each with the rate from there on; before the first, all are kept."""
 _ALL = float(2**64)
 

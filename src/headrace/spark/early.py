@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace.kernels.columns import Ints
+from headrace.kernels.sampling import Schedule
 from headrace.progress.closing import Aion, AqKSlack, KSlack
 from headrace.progress.substreams import Stratum, SubStreams, merged, whole
 from headrace.progress.usual import BINS, Heard, Size
@@ -21,9 +22,6 @@ from headrace.query.needs import is_sampled, kept_of
 from headrace.query.window import Span
 from headrace.registry.changelog import ActiveQuery
 from headrace.types import BEGINNING
-
-Schedule = tuple[tuple[int, float], ...]
-"""Event times, rising, each with the sampling rate from there on."""
 
 _TOTALS = (Function.COUNT, Function.SUM)
 """They carry the error of the number of tuples."""
@@ -139,7 +137,7 @@ class EarlyWindows:
         longest = max(c.query.logical.time_window.size_us for c in wants)
         needless = sum(start <= watermark_us - longest for start, _ in known[1:])
         self.statistics_s += time.perf_counter() - begun
-        return tuple(known[needless:])
+        return known[needless:]
 
     def next_end_us(self, after_us: int) -> int | None:
         """The first end of a window that may be closed by the clock."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from headrace.kernels.sampling import Schedule
 from headrace.progress.watermark import PartitionProgress, Progress
 from headrace.spark.messages import SectionRef
 from headrace.types import BEGINNING
@@ -30,7 +31,7 @@ class PipelineState:
     """By approximate query: windows that end up to here were answered early."""
     answered: tuple[tuple[str, int], ...] = ()
     """Files with groups that were, and the end of their window."""
-    sampling: tuple[tuple[int, float], ...] = ()
+    sampling: Schedule = ()
     """Event times, each with the sampling rate from there on."""
 
     @property
