@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
@@ -51,6 +52,8 @@ class Crowd:
         self._answers: deque[Answer] = deque(maxlen=_KEPT)
         self._comings: deque[Coming] = deque(maxlen=_KEPT)
         self._late_comers: deque[hr.Query] = deque(maxlen=_KEPT)
+        self._waits_ms: deque[float] = deque(maxlen=_KEPT)
+        session.on_output(self._wait)
 
     def come(self) -> hr.Query:
         """One more asks."""
@@ -84,6 +87,12 @@ class Crowd:
             with self._lock:
                 self._answers.append(Answer(name, row, table.num_rows))
 
+    def _wait(self, outputs: pa.Table) -> None:
+        now_ms = time.time() * 1000.0
+        ends = outputs.column("window_end").drop_null().cast(pa.int64()).to_pylist()
+        with self._lock:
+            self._waits_ms.extend(now_ms - end_us / 1000.0 for end_us in ends)
+
     @property
     def present(self) -> tuple[hr.Query, ...]:
         """Queries that nobody has asked to stop."""
@@ -99,6 +108,12 @@ class Crowd:
         """The newest answers, newest first."""
         with self._lock:
             return tuple(reversed(self._answers))
+
+    @property
+    def waits_ms(self) -> tuple[float, ...]:
+        """How long after the ends of their windows the last answers came."""
+        with self._lock:
+            return tuple(self._waits_ms)
 
     @property
     def comings(self) -> tuple[Coming, ...]:

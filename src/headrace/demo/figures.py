@@ -68,7 +68,7 @@ def take_figures(session: hr.Session, crowd: Crowd) -> Figures:
     """The figures now.
 
     Deployment latency is that of queries which came while the streams ran; event-time latency is
-    how long after its window's end the last result of each present query was out.
+    how long after the ends of their windows the last answers came.
     """
     metrics = session.metrics()
     queries = session.queries
@@ -89,7 +89,7 @@ def take_figures(session: hr.Session, crowd: Crowd) -> Figures:
         state_bytes=metrics.state_bytes,
         late_events=metrics.late_tuples,
         deployment=Latency.of(q.metrics().deployment_latency_ms for q in crowd.late_comers),
-        event_time=Latency.of(q.metrics().event_time_latency_ms for q in crowd.present),
+        event_time=Latency.of(crowd.waits_ms),
         rows=metrics.rows,
         windows=metrics.windows,
         answers=crowd.answers,
