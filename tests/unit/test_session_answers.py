@@ -129,7 +129,7 @@ def random_batches(rng: random.Random, steps: int) -> list[Batch]:
 
 
 @pytest.mark.parametrize("tasks", [1, 3])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(30))
 def test_sessions_are_told_once_and_as_each_query_alone_would_say(seed: int, tasks: int) -> None:
     rng = random.Random(seed)
     texts = [

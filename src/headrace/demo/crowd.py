@@ -53,7 +53,7 @@ class Crowd:
         self._comings: deque[Coming] = deque(maxlen=_KEPT)
         self._late_comers: deque[hr.Query] = deque(maxlen=_KEPT)
         self._waits_ms: deque[float] = deque(maxlen=_KEPT)
-        session.on_output(self._wait)
+        session.on_output(self._note_waits)
 
     def come(self) -> hr.Query:
         """One more asks."""
@@ -87,7 +87,7 @@ class Crowd:
             with self._lock:
                 self._answers.append(Answer(name, row, table.num_rows))
 
-    def _wait(self, outputs: pa.Table) -> None:
+    def _note_waits(self, outputs: pa.Table) -> None:
         now_ms = time.time() * 1000.0
         ends = outputs.column("window_end").drop_null().cast(pa.int64()).to_pylist()
         with self._lock:

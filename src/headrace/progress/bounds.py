@@ -41,8 +41,12 @@ def cautious(confidence: float) -> float:
 
 
 def deviations_at(confidence: float) -> float:
-    """How many standard deviations bounds are away from a value that is made from many tuples."""
-    return NormalDist().inv_cdf((1.0 + cautious(confidence)) / 2.0)
+    """How many standard deviations bounds are away from a value that is made from many tuples.
+
+    >>> round(deviations_at(0.95), 2)
+    1.96
+    """
+    return NormalDist().inv_cdf((1.0 + confidence) / 2.0)
 
 
 @dataclass(frozen=True, slots=True)

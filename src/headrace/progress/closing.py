@@ -20,12 +20,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from statistics import NormalDist, median
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
 
-from headrace.progress.bounds import cautious
+from headrace.progress.bounds import cautious, deviations_at
 from headrace.progress.usual import Size, Usual
 
 STEADY = 4.0
@@ -47,8 +47,7 @@ def needed_share(
     """
     if not (0.0 < error < 1.0 and 0.0 < confidence < 1.0):
         raise ValueError(f"error and confidence lie between 0 and 1, not at {error}, {confidence}")
-    z = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
-    room = (error / z) ** 2 - relative_variance
+    room = (error / deviations_at(confidence)) ** 2 - relative_variance
     if room <= 0.0 or strength <= 0.0:
         return 1.0
     return 1.0 / (1.0 + strength * room)

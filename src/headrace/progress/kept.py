@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +20,13 @@ from headrace.progress.bounds import (
     Found,
     Strata,
     average,
+    cautious,
     deviations_at,
     strength_of_average,
 )
 
 Ints = npt.NDArray[np.int64]
-_Z = NormalDist().inv_cdf(0.975)
+_Z = deviations_at(0.95)
 _CAUTION = 0.5
 
 
@@ -75,7 +75,7 @@ def mean_square_of(tuples: Tuples, squares: Floats, confidence: float) -> Made:
     needed for them."""
     higher = 1.0 - _CAUTION * (1.0 - confidence)
     made = mean_of(tuples, squares, higher)
-    wider = deviations_at(higher) / deviations_at(confidence)
+    wider = deviations_at(cautious(higher)) / deviations_at(cautious(confidence))
     return Made(made.bounded, made.strength / wider**2)
 
 
