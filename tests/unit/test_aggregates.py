@@ -6,6 +6,7 @@ import pytest
 
 from headrace.errors import QueryError, UnsupportedQuery
 from headrace.query.logical import AggregateCall, Function
+from headrace.sql.combinations import combination_sql
 
 from .analyzer import WINDOW, read
 
@@ -67,8 +68,7 @@ def test_aggregates_keep_sparks_names_and_types(text: str, function: Function, r
         ("SUM(price) FILTER (WHERE paid)", "CASE WHEN paid THEN price END"),
         (
             "COUNT(DISTINCT gem_pack, price)",
-            "CASE WHEN (gem_pack) IS NOT NULL AND (price) IS NOT NULL "
-            "THEN to_json(struct(gem_pack, price)) END",
+            combination_sql(["gem_pack", "price"], ["string", "int"]),
         ),
         ("stddev(price)", "CAST(price AS DOUBLE)"),
         ("SUM(gem_pack)", "CAST(gem_pack AS DOUBLE)"),

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StructType
 
-from headrace.errors import QueryError
+from headrace.errors import QueryError, UnsupportedQuery
 from headrace.kernels.holistic import HllTables
 from headrace.kmeans import kmeans
 from headrace.query.predicate import Bound
@@ -70,7 +70,9 @@ class SparkAnalyzer:
         with self._lock:
             known = self._columns.get((stream.name, sql))
             if known is None:
-                known = columns_of(self._analyzed(sql).schema)
+                frame = self._analyzed(sql)
+                _refuse_generators(frame)
+                known = columns_of(frame.schema)
                 self._columns[(stream.name, sql)] = known
             return known
 
@@ -105,6 +107,22 @@ class SparkAnalyzer:
     def hll_tables(self) -> HllTables:
         """HyperLogLog++ constants of the running Spark."""
         return read_hll_tables(self._spark)
+
+
+def _refuse_generators(frame: DataFrame) -> None:
+    """A derived column that gives several rows would multiply the tuples of all queries."""
+    waiting = [frame._jdf.queryExecution().analyzed()]
+    while waiting:
+        plan = waiting.pop()
+        if plan.getClass().getSimpleName() == "Generate":
+            name = str(plan.generator().prettyName())
+            raise UnsupportedQuery(
+                f"{name} makes several rows of one",
+                construct=name,
+                choices=("expressions that give one value for a tuple",),
+            )
+        children = plan.children()
+        waiting += [children.apply(n) for n in range(children.size())]
 
 
 def clustering(name: str, type_: str) -> Any:

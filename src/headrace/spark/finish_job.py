@@ -40,6 +40,8 @@ class FinishJob:
     spark: SparkSession
     staging: Store
     txn: int
+    prefix: str
+    """How the names of its tasks begin, which no other job of the transaction may share."""
     sinks: dict[int, TaskSink]
     time_zone: str
     ntz: bool
@@ -89,7 +91,7 @@ class FinishJob:
         rows = rows.selectExpr("_q", "_start", "_end", "_rank", *shown)
         deliver = DeliverRows(
             self.txn,
-            f"s{number:03d}",
+            f"{self.prefix}{number:03d}",
             self.sinks,
             self.time_zone,
             query.outputs,

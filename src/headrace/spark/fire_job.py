@@ -46,8 +46,11 @@ class FireJob:
     emitted_upto_us: int
     watermark_us: int
     ntz: bool
-    take_back: Callable[[], None]
-    """Removes what an attempt to finish staged rows has written, before the next attempt."""
+    prefix: str
+    """Tells the files of this firing from those of another one of the same transaction."""
+    take_back: Callable[[str], None]
+    """Removes the files with a prefix that an attempt to finish staged rows has written, before
+    the next attempt."""
     purge: bool = False
     early: tuple[EarlyDue, ...] = ()
     closed_upto_us: dict[int, int] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class FireJob:
 
     def run(self, sections: Sequence[SectionRef], emitter: Emitter) -> None:
         """Fire what is due and compact what pays; nothing to do costs no job."""
-        task = self.task(sections, "f")
+        task = self.task(sections)
         emitter.begin_firing(sessions=task is not None and bool(task.session_lives))
         if task is None:
             return
@@ -72,7 +75,7 @@ class FireJob:
         emitter.take([Message(k, u, p) for k, u, p in rows])
         self.finish(emitter)
 
-    def task(self, sections: Sequence[SectionRef], prefix: str) -> FireTask | None:
+    def task(self, sections: Sequence[SectionRef]) -> FireTask | None:
         """The work as Spark tasks, or None if there is none."""
         firing = _NOTHING
         if self.watermark_us > self.emitted_upto_us or self.early:
@@ -116,7 +119,7 @@ class FireJob:
             buckets=self.journal.buckets,
             staging=self.journal.staging,
             txn=self.begin.txn,
-            prefix=prefix,
+            prefix=self.prefix,
             tasks=tasks,
             units=tuple(units),
             sinks=self.sinks,
@@ -140,6 +143,7 @@ class FireJob:
             self.spark,
             self.journal.staging,
             self.begin.txn,
+            f"{self.prefix}s",
             self.sinks,
             self.setting.time_zone,
             self.ntz,
@@ -148,7 +152,7 @@ class FireJob:
             emitter.take(job.run(staged))
         except Exception:
             log.debug("finishing together failed, finishing one by one", exc_info=True)
-            self.take_back()
+            self.take_back(job.prefix)
             self._finish_one_by_one(job, staged, logical, emitter)
         for files in emitter.staged.values():
             for name in files:

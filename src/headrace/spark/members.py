@@ -51,6 +51,8 @@ class Members:
         self.plans = plans
         self.registry = Registry()
         self.queries: dict[int, Query] = {}
+        self._forgotten: set[int] = set()
+        """Ended and no longer listed; they stay while a plan that is needed has served them."""
         self.statistics = Statistics()
         self.start_after_us = BEGINNING
         """Queries created here begin after this event time, whatever the pipeline has seen."""
@@ -92,6 +94,10 @@ class Members:
         if kind == "create":
             self.queries[int(query.uid)] = query
         self._requests.append((kind, query))
+
+    def forget(self, query: Query) -> None:
+        """Let go of a query that has ended, once no plan needs it; from any thread."""
+        self._forgotten.add(int(query.uid))
 
     def apply(self, state: PipelineState) -> None:
         """One changelog for everything asked so far."""
@@ -168,6 +174,9 @@ class Members:
         if oldest - self._oldest_change >= _MANY_CHANGES:
             self._journal.forget_changes(oldest, snapshot_record(self.plans[oldest], self.queries))
             self._oldest_change = oldest
+        for uid in self._forgotten - self.plans.served:
+            self._forgotten.discard(uid)
+            self.queries.pop(uid, None)
 
     def explain(self, name: str, state: PipelineState) -> str:
         """The current plan in words."""

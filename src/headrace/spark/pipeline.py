@@ -103,6 +103,7 @@ class Pipeline:
         self._early_clock = EarlyClock(clock, self.early.next_end_us, self._close_early)
         self._replaying: Begin | None = None
         self._purge = False
+        self._transacts = False
         self._ended_at = -math.inf
         self.batches = 0
         self.last_batch_ms = 0.0
@@ -165,7 +166,7 @@ class Pipeline:
 
     def forget(self, query: Query) -> None:
         """Let go of a query that has ended."""
-        self.members.queries.pop(int(query.uid), None)
+        self.members.forget(query)
 
     @property
     def state(self) -> PipelineState:
@@ -253,7 +254,8 @@ class Pipeline:
     def _on_change(self, change: Change) -> None:
         """Queries came or went: whoever looks at the active ones has to look again."""
         self._serve()
-        if change.deleted:
+        if change.deleted and not self._transacts:
+            # A transaction works on the state it began with, and drops what is unneeded itself.
             self._drop_unneeded()
 
     def _serve(self) -> None:
@@ -440,7 +442,11 @@ class Pipeline:
             listeners=self._listeners,
             early=self.early,
         )
-        outcome = transaction.run(begin, batch, defer=defer, early=early)
+        self._transacts = True
+        try:
+            outcome = transaction.run(begin, batch, defer=defer, early=early)
+        finally:
+            self._transacts = False
         if self._replaying is None:
             self.candidate.learn(begin, outcome)
         active = self.members.registry.active

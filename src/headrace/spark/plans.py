@@ -102,6 +102,14 @@ class PlanBook:
         with self._lock:
             return {v: e.plan for v, e in self._entries.items()}
 
+    @property
+    def served(self) -> set[int]:
+        """Queries that some plan serves."""
+        with self._lock:
+            proposed = [] if self._proposal is None else [self._proposal.queries]
+            every = [*(e.queries for e in self._entries.values()), *proposed]
+            return {int(q.uid) for queries in every for q in queries}
+
     def keep(self, versions: set[int]) -> None:
         """Forget every version that is not among these."""
         with self._lock:

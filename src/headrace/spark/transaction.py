@@ -123,7 +123,7 @@ class Transaction:
             emitter.begin_firing(sessions=owed is not None and bool(owed.session_lives))
             infos = [m.value for m in messages if m.kind == "info"]
             emitter.take(messages)
-            self._fire_job(begin, state.emitted_upto_us, upto).finish(emitter)
+            self._fire_job(begin, "r", state.emitted_upto_us, upto).finish(emitter)
             sections = replaced(sections, emitter.take_compacted())
             fresh = [SectionRef.from_json(s) for i in infos for s in i["sections"]]
             used |= {s.file for s in (*sections, *fresh)}
@@ -147,7 +147,7 @@ class Transaction:
             )
             early = more if batch is not None else (*early, *more)
         if not defer:
-            job = self._fire_job(begin, upto, progress.watermark_us, early)
+            job = self._fire_job(begin, "f", upto, progress.watermark_us, early)
             closed = _closed(closed, early)
             job.run([*sections, *fresh], emitter)
             sections = replaced([*sections, *fresh], emitter.take_compacted())
@@ -249,15 +249,18 @@ class Transaction:
             state.sampling,
             complete=True,
         )
-        return self._fire_job(begin, state.emitted_upto_us, upto, early).task(state.sections, "r")
+        job = self._fire_job(begin, "r", state.emitted_upto_us, upto, early)
+        return job.task(state.sections)
 
     def _fire_job(
         self,
         begin: Begin,
+        prefix: str,
         emitted_upto_us: int,
         watermark_us: int,
         early: tuple[EarlyDue, ...] = (),
     ) -> FireJob:
+        """`prefix` is ``r`` for what the last batch left, ``f`` for what is due after this one."""
         column = self.stream.schema.find(self.stream.schema.event_time)
         return FireJob(
             spark=self.spark,
@@ -269,7 +272,8 @@ class Transaction:
             emitted_upto_us=emitted_upto_us,
             watermark_us=watermark_us,
             ntz=column is not None and column.type == "timestamp_ntz",
-            take_back=lambda: take_back(self.queries.values(), begin.txn, "s"),
+            prefix=prefix,
+            take_back=lambda task: take_back(self.queries.values(), begin.txn, task),
             purge=self.purge,
             early=early,
             closed_upto_us=dict(self.state.closed_upto_us),

@@ -16,7 +16,8 @@ from headrace.sql.text import Piece
 class FoundAggregate:
     """An aggregate call as written: where it stands and what it takes.
 
-    ``argument`` is the SQL to aggregate (None for COUNT(*)); ``condition`` is its FILTER.
+    ``argument`` is the SQL to aggregate (None for COUNT(*)); ``condition`` is its FILTER. Where
+    combinations of values are counted, they are the argument and ``combined``.
     """
 
     start: int
@@ -31,6 +32,7 @@ class FoundAggregate:
     ignore_nulls: bool = False
     clusters: int = 0
     coordinates: tuple[str, ...] = ()
+    combined: tuple[str, ...] = ()
 
 
 def find_aggregates(piece: Piece) -> list[FoundAggregate]:
@@ -73,7 +75,7 @@ def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
     percentages: tuple[float, ...] = ()
     single, relative_sd = True, 0.05
     stop, ignore_nulls = close + 1, False
-    clusters, coordinates = 0, tuple[str, ...]()
+    clusters, coordinates, combined = 0, tuple[str, ...](), tuple[str, ...]()
 
     if distinct:
         if function is not Function.COUNT or name == "count_if":
@@ -83,10 +85,7 @@ def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
                 kind=UnsupportedQuery,
             )
         function = Function.COUNT_DISTINCT
-        if len(arguments) > 1:
-            parts = [a.text for a in arguments]
-            known = " AND ".join(f"({p}) IS NOT NULL" for p in parts)
-            argument = f"CASE WHEN {known} THEN to_json(struct({', '.join(parts)})) END"
+        combined = tuple(a.text for a in arguments[1:])
     elif function is Function.COUNT and first == "*":
         argument = None
     elif name == "count_if":
@@ -133,6 +132,7 @@ def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
         ignore_nulls=ignore_nulls,
         clusters=clusters,
         coordinates=coordinates,
+        combined=combined,
     )
 
 

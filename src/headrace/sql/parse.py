@@ -25,6 +25,7 @@ from headrace.sql.aggregates import FoundAggregate, find_aggregates
 from headrace.sql.analyzer import Analyzer
 from headrace.sql.approx import check_bounded, read_accuracy, with_bounds
 from headrace.sql.clauses import Clauses, split_clauses
+from headrace.sql.combinations import combination_sql
 from headrace.sql.parameters import neutral, parametrised
 from headrace.sql.predicates import may_raise, parsed, read_predicate
 from headrace.sql.rewrite import Rewriter
@@ -37,6 +38,7 @@ _KEYABLE = _NUMERIC | _TIMES | {"boolean", "string", "binary"}
 _MOMENTS = {Function.VAR_SAMP, Function.VAR_POP, Function.STDDEV_SAMP, Function.STDDEV_POP}
 _POINTS = {Function.KMEANS, Function.KMEANS_COST}
 _NEEDS_NUMBER = _MOMENTS | {Function.SUM, Function.AVG, Function.PERCENTILE_APPROX}
+_DIRECTIONS = {"asc", "desc", "nulls", "first", "last"}
 _NAME = re.compile(r"\s*(?:[A-Za-z_][A-Za-z_0-9]*|`[^`]+`)\s*")
 
 
@@ -365,7 +367,7 @@ class _Reader:
         return self._expression(f"({sql})", "boolean")
 
     def _argument_sql(self, found: FoundAggregate) -> str | None:
-        body = found.argument
+        body = self._combination_sql(found) if found.combined else found.argument
         timed = found.function in (Function.FIRST, Function.LAST)
         plain = timed and body is not None and _NAME.fullmatch(body)
         if found.condition is not None and not plain:
@@ -373,6 +375,18 @@ class _Reader:
         if body is None:
             return None
         return self.rewriter.on_stream(_piece(body))
+
+    def _combination_sql(self, found: FoundAggregate) -> str:
+        parts = [p for p in (found.argument, *found.combined) if p is not None]
+        listed = [f"{self.rewriter.on_stream(_piece(p))} AS _c{n}" for n, p in enumerate(parts)]
+        types = self._analyzed(f"SELECT {', '.join(listed)} FROM {self._from}")
+        for part, column in zip(parts, types, strict=True):
+            if column.type not in _KEYABLE and decimal_of(column.type) is None:
+                raise found.piece.error(
+                    f"COUNT(DISTINCT …) of {part}, a {column.type}, is not supported",
+                    kind=UnsupportedQuery,
+                )
+        return combination_sql(parts, [c.type for c in types])
 
     def _argument(self, found: FoundAggregate, body: str, type_: str) -> Expression:
         numeric = type_ in _NUMERIC or decimal_of(type_) is not None
@@ -412,7 +426,8 @@ class _Reader:
 
     def _order(self, piece: Piece) -> str:
         first = piece.tokens[0].text
-        if first.isdigit() and (len(piece.tokens) == 1 or piece.tokens[1].text != "+"):
+        direction = {word for t in piece.tokens[1:] for word in t.text.lower().split()}
+        if first.isdigit() and direction <= _DIRECTIONS:
             position = int(first)
             if not 1 <= position <= len(self.items):
                 raise piece.error(f"ORDER BY {position} names no item of SELECT")

@@ -1,0 +1,61 @@
+"""Queries that come, go and fail in any order leave the stream and all others as they were."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+import headrace as hr
+from tests.spark.helpers import SCHEMA, at, pairs, rows
+
+pytestmark = [pytest.mark.spark]
+
+COUNT = "SELECT window.start AS start, COUNT(*) AS n FROM s WHERE v >= {} {}"
+GROUP = "GROUP BY window(time, '10 seconds')"
+
+
+def test_names_may_be_used_again_and_again_while_windows_are_open(spark: SparkSession) -> None:
+    # The first window keeps an old plan alive. When it closes, the oldest plan is one that served a
+    # query of the second window whose name was taken since.
+    stream = hr.testing.MemoryStream(SCHEMA)
+    minute = "GROUP BY window(time, '1 minute')"
+    arrivals = {5: 1, 45: 61, 85: 62, 125: 121}
+    with hr.Session(spark) as session:
+        session.stream("s", stream, event_time="time", lateness="50 seconds")
+        stays = [session.sql(COUNT.format(0, minute), name=f"stays {n}") for n in range(4)]
+        session.start()
+        for number in range(130):
+            query = session.sql(COUNT.format(number, minute), name=f"q{number % 3}")
+            query.await_active(timeout_s=60)
+            if number in arrivals:
+                stream.push(rows([arrivals[number]]))
+                session.process_all_available()
+            query.stop()
+        stream.push(rows([1_000]))
+        session.process_all_available()
+        for query in stays:
+            assert query.error is None
+            assert pairs(query.collect(), "start", "n") == [(at(0), 1), (at(60), 2), (at(120), 1)]
+
+
+def test_a_query_with_state_that_fails_beside_a_mere_selection(spark: SparkSession) -> None:
+    stream = hr.testing.MemoryStream(SCHEMA)
+    with hr.Session(spark) as session:
+        session.stream("s", stream, event_time="time")
+        chosen = session.sql("SELECT v FROM s WHERE v >= 0", name="chosen")
+        cast = session.sql(
+            "SELECT SUM(CAST(s AS INT)) FROM s GROUP BY window(time, '1 minute')", name="cast"
+        )
+        session.start()
+        stream.push(rows([1, 2], s="7"))
+        session.process_all_available()
+        stream.push(rows([3, 4], s="seven"))
+        session.process_all_available()
+        stream.push(rows([5], s="8"))
+        session.process_all_available()
+        assert cast.status == "failed"
+        assert "CAST_INVALID_INPUT" in str(cast.error)
+        assert chosen.status == "active"
+        assert chosen.collect().column("v").to_pylist() == [0, 1, 0, 1, 0]
+        later = session.sql(COUNT.format(0, GROUP), name="later")
+        assert later.await_active(timeout_s=60) > at(5)
