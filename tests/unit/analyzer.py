@@ -1,22 +1,25 @@
-"""An `Analyzer` without Spark: types by a small table of rules, constants by the standard library.
+"""Texts over one stream, read without a JVM: what Spark said of them was written down before.
 
-It knows just enough of Spark's typing for the queries of these tests, and notes every statement
-that it is asked about.
+`tests/unit/analyzed.json.gz` holds Spark's own answers. A test with a text of a new kind needs one
+more: ``HEADRACE_RECORD=1 make unit`` asks Spark and writes it down; `tests/sql` checks that the
+answers are still the same.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import re
+import atexit
+import gzip
+import json
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-import sqlglot
-from sqlglot import exp
-
-from headrace.errors import QueryError
 from headrace.query.logical import LogicalQuery
-from headrace.query.predicate import Bound
-from headrace.query.schema import Column, StreamSchema, decimal_of
-from headrace.sql import parse
+from headrace.query.schema import Column, StreamSchema
+from headrace.sql import Templates
+from headrace.sql.tree import Node, Operator, Statement, Writer
 
 PURCHASES = StreamSchema(
     "purchases",
@@ -39,97 +42,100 @@ PURCHASES = StreamSchema(
 )
 STREAMS = {"purchases": PURCHASES}
 WINDOW = "GROUP BY window(time, '10 seconds')"
-
-_TEN = {"sum": 10, "avg": 4}
-_TO_STRING = (exp.Upper, exp.Lower, exp.Concat, exp.DPipe, exp.Trim)
-_BOOLEAN = (exp.Predicate, exp.Not, exp.And, exp.Or)
-_SPAN = "struct<start:timestamp,end:timestamp>"
-
-
-class FakeAnalyzer:
-    """Types by rules; unknown columns are refused, as Spark refuses them."""
-
-    def __init__(self, *, ansi: bool = True) -> None:
-        self.ansi = ansi
-        self.asked: list[str] = []
-
-    def columns(self, stream: StreamSchema, sql: str) -> tuple[Column, ...]:
-        self.asked.append(sql)
-        body = re.split(r"\sFROM\s", sql, maxsplit=1, flags=re.IGNORECASE)[0]
-        body = re.sub(r"(?<![`\w])(window|session_window)\b(?!`)", r"`\1`", body)
-        tree = sqlglot.parse_one(body, dialect="spark")
-        return tuple(Column(_name(e), _type(e, stream)) for e in tree.expressions)
-
-    def constant(self, sql: str, type_: str) -> Bound:
-        text = re.search(r"'([^']*)'", sql)
-        assert text is not None
-        try:
-            moment = dt.datetime.fromisoformat(text.group(1))
-        except ValueError:
-            return None
-        since = moment - dt.datetime(1970, 1, 1)
-        return since.days if type_ == "date" else since // dt.timedelta(microseconds=1)
-
-
-def _name(node: exp.Expression) -> str:
-    return node.output_name or node.sql(dialect="spark")
-
-
-def _type(node: exp.Expression, stream: StreamSchema) -> str:
-    if isinstance(node, exp.Alias | exp.Paren | exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
-        return _type(node.this, stream)
-    if isinstance(node, exp.Neg):
-        return _type(node.this, stream)
-    if isinstance(node, exp.Column | exp.Dot):
-        return _column_type(node, stream)
-    if isinstance(node, exp.Cast):
-        return node.to.sql(dialect="spark").lower()
-    if isinstance(node, exp.Literal):
-        return "string" if node.is_string else "decimal(2,1)" if "." in node.this else "int"
-    if isinstance(node, exp.Case):
-        return _type(node.args["ifs"][0].args["true"], stream)
-    if isinstance(node, _TO_STRING):
-        return "string"
-    if isinstance(node, _BOOLEAN):
-        return "boolean"
-    if isinstance(node, exp.Binary):
-        return _type(node.this, stream)
-    return _call_type(node, stream)
-
-
-def _column_type(node: exp.Expression, stream: StreamSchema) -> str:
-    first = node.parts[0].name.lower()
-    if first in {"window", "session_window"}:
-        return _SPAN if len(node.parts) == 1 else "timestamp"
-    column = stream.find(first)
-    if column is None:
-        raise QueryError(f"Spark: cannot resolve {first}")
-    return column.type
-
-
-def _call_type(node: exp.Expression, stream: StreamSchema) -> str:
-    name = (node.name if isinstance(node, exp.Anonymous) else node.sql_names()[0]).lower()
-    arguments = node.expressions if isinstance(node, exp.Anonymous) else [node.this]
-    if name in {"count", "count_if", "approx_distinct", "xxhash64"}:
-        return "bigint"
-    if name in {"year", "length"}:
-        return "int"
-    if name == "to_json":
-        return "string"
-    inner = _type(arguments[0], stream) if arguments and arguments[0] is not None else "int"
-    decimal = decimal_of(inner)
-    if name in _TEN and decimal:
-        wider, scale = decimal[0] + _TEN[name], decimal[1] + (4 if name == "avg" else 0)
-        return f"decimal({min(wider, 38)},{scale})"
-    if name == "sum":
-        return "double" if inner in {"float", "double"} else "bigint"
-    if name in {"avg", "mean"} or name.startswith(("std", "var")):
-        return "double"
-    if name == "approx_quantile":
-        return f"array<{inner}>" if isinstance(node.args["quantile"], exp.Array) else inner
-    return inner
+RECORD = Path(__file__).with_name("analyzed.json.gz")
+Answer = dict[str, Any]
+"""What Spark said of one text: ``text``, ``ansi``, ``parsed``, ``analyzed`` and ``sql``."""
 
 
 def read(sql: str, *, ansi: bool = True) -> LogicalQuery:
     """Parse a query over `purchases`."""
-    return parse(sql, STREAMS, FakeAnalyzer(ansi=ansi))
+    analyzer = _asked(ansi)
+    analyzer.text = sql
+    return _templates(ansi).parse(sql, STREAMS, analyzer)
+
+
+def answers() -> list[Answer]:
+    """All that was written down."""
+    if not RECORD.exists():
+        return []
+    found: list[Answer] = json.loads(gzip.decompress(RECORD.read_bytes()))
+    return found
+
+
+class Played:
+    """Answers of one text as an analyzer."""
+
+    ansi = True
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def parsed(self, text: str) -> Operator:
+        return Operator.of(self._answer["parsed"])
+
+    def analyzed(self, text: str) -> tuple[Statement, Writer]:
+        return Statement.of(self._answer["analyzed"]), self
+
+    def sql(
+        self, node: Node, standing: Sequence[tuple[Node, str]] = (), *, over_stream: bool = True
+    ) -> str:
+        return str(self._answer["sql"][key_of(node, standing, over_stream)])
+
+    def unfaithful(self) -> None:
+        return None
+
+
+def key_of(node: Node, standing: Sequence[tuple[Node, str]], over_stream: bool) -> str:
+    """What was asked of a writer, as a name."""
+    return json.dumps([node.number, [[n.number, name] for n, name in standing], over_stream])
+
+
+@cache
+def _templates(ansi: bool) -> Templates:
+    templates = Templates(most=100_000)
+    for answer in answers():
+        if answer["ansi"] == ansi:
+            templates.parse(answer["text"], STREAMS, Played(answer))
+    return templates
+
+
+class Unknown:
+    """Refuses every text with a word on what to do."""
+
+    ansi = True
+    text = ""
+
+    def parsed(self, text: str) -> Operator:
+        raise AssertionError(f"Spark was never asked about {text!r}: HEADRACE_RECORD=1 make unit")
+
+    def analyzed(self, text: str) -> tuple[Statement, Writer]:
+        raise AssertionError(text)
+
+
+@cache
+def _asked(ansi: bool) -> Any:
+    if os.environ.get("HEADRACE_RECORD") != "1":
+        return Unknown()
+    from tests.sql.recording import RecordingAnalyzer
+
+    return RecordingAnalyzer(ansi=ansi)
+
+
+@cache
+def _recorded() -> list[Answer]:
+    found = answers()
+    atexit.register(write, found)
+    return found
+
+
+def note(answer: Answer) -> None:
+    """Write an answer down when all tests have run; it may grow until then."""
+    _recorded().append(answer)
+
+
+def write(found: Sequence[Answer]) -> None:
+    """Write all answers down, in an order that does not depend on that of the tests."""
+    whole = [a for a in found if "analyzed" in a]
+    ordered = sorted(whole, key=lambda a: (a["text"], a["ansi"]))
+    data = json.dumps(ordered, separators=(",", ":"), sort_keys=True).encode()
+    RECORD.write_bytes(gzip.compress(data, mtime=0))

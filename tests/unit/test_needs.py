@@ -26,7 +26,7 @@ from .analyzer import WINDOW, read
         ("LAST(price) IGNORE NULLS", Need(Partial("last_known", "price", "int"))),
         ("COUNT(DISTINCT price)", Need(value="price")),
         ("percentile_approx(price, 0.5)", Need(value="price")),
-        ("SUM(price + 1)", Need(Partial("sum", derived_name("price + 1"), "int"))),
+        ("SUM(price + 1)", Need(Partial("sum", derived_name("(price + 1)"), "int"))),
     ],
 )
 def test_an_aggregate_needs_a_partial_result_or_its_distinct_values(

@@ -174,7 +174,7 @@ def test_derived_columns_carry_what_only_spark_can_compute() -> None:
     assert plan.derived == {
         derived_name(like): like,
         derived_name("upper(gem_pack)"): "upper(gem_pack)",
-        derived_name("price * 2"): "price * 2",
+        derived_name("(price * 2)"): "(price * 2)",
     }
     assert plan.types[derived_name(like)] == "boolean"
     assert set(plan.columns) == set(plan.derived)

@@ -9,17 +9,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-import sqlglot
-from sqlglot import exp
 
 import headrace as hr
 from headrace.bench.makers import maker
 from headrace.bench.workloads import Scenario, StreamSpec, Workload, load, names
 from headrace.bench.workloads.draws import Choice, Ints
-from headrace.query.schema import Column, StreamSchema
-from headrace.sql import parse
-
-from .analyzer import FakeAnalyzer
 
 NAMES = (
     "astream astream-sc1 astream-sc1-fast astream-sc2 fluctuating gaming gaming-join kmeans "
@@ -28,7 +22,6 @@ NAMES = (
 WINDOW = re.compile(
     r"window\(time, '(\d+) seconds'(?:, '(\d+) seconds')?(?:, '\d+ milliseconds')?\)"
 )
-SPARK_TYPES = {"int32": "int", "int64": "bigint", "double": "double", "string": "string"}
 
 
 def columns_of(stream: StreamSpec, count: int = 0) -> dict[str, pa.Array]:
@@ -61,38 +54,6 @@ def test_a_workload_makes_its_queries(name: str) -> None:
             assert 1 <= int(slide or size) <= int(size)
     assert queries == workload.queries(60, seed=7)
     assert queries[:10] == workload.queries(10, seed=7)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_queries_are_spark_sql_over_columns_that_are_made(name: str) -> None:
-    workload = load(name)
-    known = {"window", "start", "end", "time"}
-    for stream in workload.streams:
-        known |= set(columns_of(stream))
-    for query in workload.queries(30, seed=1):
-        # sqlglot takes a bare `window` after GROUP BY for a WINDOW clause; Spark does not
-        tree = sqlglot.parse_one(re.sub(r"\bwindow\b", "`window`", query), read="spark")
-        assert {"window_end", "event_time"} <= set(tree.named_selects)
-        assert {t.name for t in tree.find_all(exp.Table)} == {s.name for s in workload.streams}
-        used = {c.name for c in tree.find_all(exp.Column)}
-        named = {a.alias for s in tree.find_all(exp.Subquery) for a in s.find_all(exp.Alias)}
-        assert used <= known | named
-
-
-@pytest.mark.parametrize("name", [n for n in NAMES if load(n).needs is None])
-def test_headrace_takes_the_queries_that_need_no_joins(name: str) -> None:
-    workload = load(name)
-    (stream,) = workload.streams
-    schema = StreamSchema(
-        stream.name,
-        (
-            *(Column(n, SPARK_TYPES[str(a.type)]) for n, a in columns_of(stream).items()),
-            Column("time", "timestamp"),
-        ),
-        "time",
-    )
-    for query in workload.queries(12, seed=2):
-        assert parse(query, {stream.name: schema}, FakeAnalyzer()).window is not None
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "kmeans"])  # of which there are ten

@@ -65,8 +65,7 @@ def shape_of(query: LogicalQuery) -> tuple[object, ...]:
     They may differ in what HAVING compares with and in how many rows LIMIT leaves.
     """
     return (
-        query.window_column,
-        query.key_names,
+        query.is_session,
         query.keys,
         query.aggregates,
         query.outputs,

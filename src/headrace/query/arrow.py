@@ -26,6 +26,10 @@ def arrow_type(type_: str, time_zone: str = "UTC") -> pa.DataType:
     """The Arrow type that Spark itself uses for one of its types."""
     if type_ in _TYPES:
         return _TYPES[type_]
+    if type_.startswith("string collate "):
+        return pa.string()
+    if type_.startswith("interval ") and "year" not in type_ and "month" not in type_:
+        return pa.duration("us")
     if type_ == "timestamp":
         return pa.timestamp("us", time_zone)
     if decimal := decimal_of(type_):
@@ -36,9 +40,20 @@ def arrow_type(type_: str, time_zone: str = "UTC") -> pa.DataType:
         key, value = _parts(type_[4:-1])
         return pa.map_(arrow_type(key, time_zone), arrow_type(value, time_zone))
     if type_.startswith("struct<") and type_.endswith(">"):
-        fields = [part.split(":", 1) for part in _parts(type_[7:-1])]
-        return pa.struct([pa.field(n, arrow_type(t, time_zone)) for n, t in fields])
+        named = [part.split(":", 1) for part in _parts(type_[7:-1])]
+        if any(len(n) < 2 for n in named):
+            raise TypeError(f"no Arrow type for Spark's {type_}")
+        return pa.struct([pa.field(n, arrow_type(t, time_zone)) for n, t in named])
     raise TypeError(f"no Arrow type for Spark's {type_}")
+
+
+def has_arrow_type(type_: str) -> bool:
+    """Whether results may have columns of a type."""
+    try:
+        arrow_type(type_)
+    except TypeError:
+        return False
+    return True
 
 
 def _parts(text: str) -> list[str]:

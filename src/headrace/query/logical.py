@@ -117,9 +117,9 @@ class Parameter:
 class LogicalQuery:
     """A parsed, typed query over one stream.
 
-    Internal result columns are named: keys by `key_names`, aggregates ``_a0, _a1, …``, parameters
-    ``_p0, _p1, …``, and the window as ``window`` or ``session_window``; `having`, `order_by` and
-    computed outputs are SQL over those.
+    Internal result columns are named: keys ``_k0, _k1, …``, aggregates ``_a0, _a1, …``, parameters
+    ``_p0, _p1, …``, and the window ``_w``; `having`, `order_by` and computed outputs are SQL over
+    those.
     """
 
     text: str
@@ -128,7 +128,6 @@ class LogicalQuery:
     where_sql: str | None = None
     window: Window | None = None
     keys: tuple[Expression, ...] = ()
-    key_names: tuple[str, ...] = ()
     aggregates: tuple[AggregateCall, ...] = ()
     outputs: tuple[Output, ...] = ()
     selected: tuple[Expression, ...] = ()
@@ -153,11 +152,6 @@ class LogicalQuery:
         """The window of a query that is known to have fixed-size windows."""
         assert isinstance(self.window, TimeWindow)
         return self.window
-
-    @property
-    def window_column(self) -> str:
-        """Spark's name for the window column."""
-        return "session_window" if self.is_session else "window"
 
     @property
     def needs_spark_to_finish(self) -> bool:

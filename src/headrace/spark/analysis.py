@@ -1,26 +1,23 @@
-"""Spark as the analyzer: types of statements, values of constants, ANSI mode."""
+"""Spark as the analyzer: what its parser and its analyzer say of a text."""
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-import threading
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pyspark.errors import AnalysisException, ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StructType
 
-from headrace.errors import QueryError, UnsupportedQuery
+from headrace.errors import QueryError, near
 from headrace.kernels.holistic import HllTables
 from headrace.kmeans import kmeans
-from headrace.query.predicate import Bound
-from headrace.query.schema import Column, StreamSchema
+from headrace.query.schema import Column
+from headrace.spark.internals import ReadingClass, reading_class, told
+from headrace.sql.tree import Node, Operator, Statement, Writer
 
-_PLACE = re.compile(r"line (\d+),? pos (\d+)")
 _COPIED = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
@@ -29,15 +26,10 @@ _COPIED = (
     "spark.sql.storeAssignmentPolicy",
     "spark.sql.legacy.timeParserPolicy",
 )
-_EPOCH = dt.datetime(1970, 1, 1)
 
 
 class SparkAnalyzer:
-    """Analyses text against empty views of the streams, in a session of its own.
-
-    A statement costs 10 to 30 ms, so answers are kept: queries that differ only in constants ask
-    the same questions.
-    """
+    """Reads texts against empty views of the streams, in a session of its own."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark.newSession()
@@ -47,9 +39,9 @@ class SparkAnalyzer:
                 self._spark.conf.set(name, value)
         for function, type_ in (("kmeans", "array<array<double>>"), ("kmeans_cost", "double")):
             self._spark.udf.register(function, clustering(function, type_))
-        self._columns: dict[tuple[str, str], tuple[Column, ...]] = {}
-        self._constants: dict[tuple[str, str], Bound] = {}
-        self._lock = threading.Lock()
+        self._readings = reading_class(spark)
+        self._state: Any = self._spark._jsparkSession.sessionState()
+        self._columns: dict[str, tuple[str, ...]] = {}
 
     @property
     def ansi(self) -> bool:
@@ -64,65 +56,68 @@ class SparkAnalyzer:
     def declare(self, name: str, schema: StructType) -> None:
         """Make a stream known, as an empty view."""
         self._spark.createDataFrame([], schema).createOrReplaceTempView(f"`{name}`")
+        self._columns[name] = tuple(schema.names)
 
-    def columns(self, stream: StreamSchema, sql: str) -> tuple[Column, ...]:
-        """Result columns of a statement."""
-        with self._lock:
-            known = self._columns.get((stream.name, sql))
-            if known is None:
-                frame = self._analyzed(sql)
-                _refuse_generators(frame)
-                known = columns_of(frame.schema)
-                self._columns[(stream.name, sql)] = known
-            return known
+    def parsed(self, text: str) -> Operator:
+        """The plan of a text before any name is looked up; nothing is run."""
+        return Operator.of(self.told_of(text, "parsed")[0])
 
-    def constant(self, sql: str, type_: str) -> Bound:
-        """A constant in the discrete order of its type; None when it cannot be cast."""
-        with self._lock:
-            if (sql, type_) not in self._constants:
-                self._constants[(sql, type_)] = self._constant(sql, type_)
-            return self._constants[(sql, type_)]
+    def analyzed(self, text: str) -> tuple[Statement, Writer]:
+        """A SELECT over the declared streams with all names and types settled; nothing is run."""
+        found, writer = self.told_of(text, "analyzed")
+        return Statement.of(found), writer
 
-    def _constant(self, sql: str, type_: str) -> Bound:
-        number = {
-            "date": "unix_date(CAST({} AS DATE))",
-            "timestamp": "unix_micros(CAST({} AS TIMESTAMP))",
-            "timestamp_ntz": "CAST({} AS TIMESTAMP_NTZ)",
-        }[type_].format(sql)
-        try:
-            row = self._analyzed(f"SELECT {number}").collect()[0]
-        except PySparkException:
-            return None
-        value = row[0]
-        if isinstance(value, dt.datetime):
-            return (value - _EPOCH) // dt.timedelta(microseconds=1)
-        return None if value is None else int(value)
+    def told_of(
+        self, text: str, what: Literal["parsed", "analyzed"]
+    ) -> tuple[Mapping[str, Any], Writer]:
+        """What Spark says of a text, as it says it, and a writer of its expressions."""
+        reading = self._readings.of(text)
+        found = told(getattr(reading, what)(self._state))
+        if "error" in found:
+            raise self._refused(found["error"])
+        return found, _Writer(self._readings, reading, self._state)
 
-    def _analyzed(self, sql: str) -> DataFrame:
-        try:
-            return self._spark.sql(sql)
-        except (AnalysisException, ParseException) as error:
-            raise _translated(error) from error
+    def _refused(self, error: Mapping[str, Any]) -> QueryError:
+        """Spark's error in our words where we know it, else its own."""
+        line, column = error.get("line"), error.get("column")
+        named = str(error.get("named", "")).replace("`", "")
+        if str(error.get("condition", "")).startswith("UNRESOLVED_COLUMN"):
+            known = {c for columns in self._columns.values() for c in columns}
+            streams = ", ".join(repr(n) for n in sorted(self._columns))
+            return QueryError(
+                f"stream {streams} has no column {named!r}",
+                line=line,
+                column=column,
+                construct=named,
+                choices=near(named.split(".")[-1], known),
+            )
+        message = str(error.get("message") or error["kind"])
+        first = " ".join(message.split("== SQL ==", 1)[0].split(" SQLSTATE", 1)[0].split())
+        return QueryError(f"Spark: {first[:500]}", line=line, column=column)
 
     def hll_tables(self) -> HllTables:
         """HyperLogLog++ constants of the running Spark."""
         return read_hll_tables(self._spark)
 
 
-def _refuse_generators(frame: DataFrame) -> None:
-    """A derived column that gives several rows would multiply the tuples of all queries."""
-    waiting = [frame._jdf.queryExecution().analyzed()]
-    while waiting:
-        plan = waiting.pop()
-        if plan.getClass().getSimpleName() == "Generate":
-            name = str(plan.generator().prettyName())
-            raise UnsupportedQuery(
-                f"{name} makes several rows of one",
-                construct=name,
-                choices=("expressions that give one value for a tuple",),
-            )
-        children = plan.children()
-        waiting += [children.apply(n) for n in range(children.size())]
+class _Writer:
+    """Writes the expressions of one statement as SQL."""
+
+    def __init__(self, readings: ReadingClass, reading: Any, state: Any) -> None:
+        self._readings = readings
+        self._reading = reading
+        self._state = state
+
+    def sql(
+        self, node: Node, standing: Sequence[tuple[Node, str]] = (), *, over_stream: bool = True
+    ) -> str:
+        numbers = self._readings.list_of([n.number for n, _ in standing])
+        names = self._readings.list_of([name for _, name in standing])
+        return str(self._reading.sql(node.number, numbers, names, over_stream))
+
+    def unfaithful(self) -> tuple[int, str] | None:
+        number = int(self._reading.unfaithful(self._state))
+        return None if number < 0 else (number, str(self._reading.refusal()))
 
 
 def clustering(name: str, type_: str) -> Any:
@@ -141,16 +136,6 @@ def clustering(name: str, type_: str) -> Any:
 def columns_of(schema: StructType) -> tuple[Column, ...]:
     """A Spark schema as columns."""
     return tuple(Column(f.name, f.dataType.simpleString()) for f in schema.fields)
-
-
-def _translated(error: PySparkException) -> QueryError:
-    text = str(error)
-    match = _PLACE.search(text)
-    first = text.split("\n", 1)[0].split(" SQLSTATE", 1)[0].strip()
-    if isinstance(error, ParseException):
-        first = " ".join(text.split("==", 1)[0].split())
-    line, column = (int(match.group(1)), int(match.group(2)) + 1) if match else (None, None)
-    return QueryError(f"Spark: {first}", line=line, column=column)
 
 
 def read_hll_tables(spark: SparkSession) -> HllTables:

@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery, Output
-from headrace.query.schema import quoted
 from headrace.spark.messages import SCHEMA, Message, as_batch, messages_of
 from headrace.spark.store import Store
 from headrace.spark.task_sinks import Delivery, TaskSink
@@ -69,11 +68,10 @@ class FinishJob:
             else ("timestampadd(MICROSECOND, {}, TIMESTAMP_NTZ '1970-01-01 00:00:00')")
         )
         window = (
-            f"named_struct('start', {time.format('_start')}, 'end', {time.format('_end')}) "
-            f"AS {query.window_column}"
+            f"named_struct('start', {time.format('_start')}, 'end', {time.format('_end')}) AS _w"
         )
         columns = ["_q", "_start", "_end", window]
-        columns += [f"k{n} AS {quoted(name)}" for n, name in enumerate(query.key_names)]
+        columns += [f"k{n} AS _k{n}" for n in range(len(query.keys))]
         columns += [f"a{n} AS _a{n}" for n in range(len(query.aggregates))]
         columns += [*(f"_p{n}" for n in range(len(query.parameters))), "_limit"]
         rows = rows.selectExpr(*columns)
@@ -87,7 +85,7 @@ class FinishJob:
                 rows = rows.where("_rank <= _limit")
         else:
             rows = rows.selectExpr("*", "0 AS _rank")
-        shown = [f"{self._sql(o, query)} AS _o{n}" for n, o in enumerate(query.outputs)]
+        shown = [f"{self._sql(o)} AS _o{n}" for n, o in enumerate(query.outputs)]
         rows = rows.selectExpr("_q", "_start", "_end", "_rank", *shown)
         deliver = DeliverRows(
             self.txn,
@@ -100,19 +98,18 @@ class FinishJob:
         return rows.mapInArrow(deliver, SCHEMA)
 
     @staticmethod
-    def _sql(output: Output, query: LogicalQuery) -> str:
-        window = query.window_column
+    def _sql(output: Output) -> str:
         match output.kind:
             case "key":
-                return quoted(query.key_names[output.index])
+                return f"_k{output.index}"
             case "aggregate":
                 return f"_a{output.index}"
             case "window":
-                return window
+                return "_w"
             case "window_start":
-                return f"{window}.start"
+                return "_w.start"
             case "window_end":
-                return f"{window}.end"
+                return "_w.end"
             case _:
                 return output.sql
 

@@ -35,7 +35,7 @@ from headrace.spark.query import Query
 from headrace.spark.sinks import Sink, SinkFunction
 from headrace.spark.store import Store
 from headrace.spark.streams import Stream
-from headrace.sql import parse
+from headrace.sql import Templates
 from headrace.types import BEGINNING, Clock, QueryUid, SystemClock, duration_us
 
 _TICK_S = 1.0
@@ -100,6 +100,7 @@ class Session:
         )
         self._neighbours = Neighbours(lambda: list(self._pipelines.values()))
         self._analyzer = SparkAnalyzer(spark)
+        self._templates = Templates()
         self._streams: dict[str, Stream] = {}
         self._pipelines: dict[str, Pipeline] = {}
         self._meters: dict[str, Meter] = {}
@@ -341,7 +342,7 @@ class Session:
     def _parsed(self, label: str, text: str) -> LogicalQuery:
         schemas: dict[str, StreamSchema] = {n: s.schema for n, s in self._streams.items()}
         try:
-            logical = parse(text, schemas, self._analyzer)
+            logical = self._templates.parse(text, schemas, self._analyzer)
         except QueryError as error:
             raise error.named(label) from error
         if self._setting.hll is None and any(

@@ -1,11 +1,12 @@
-"""SQL text to `LogicalQuery`; the only importer of sqlglot.
+"""SQL text to `LogicalQuery`, by what Spark's own parser and analyzer say of it.
 
-sqlglot's Spark tokenizer finds the clauses and their places; its parser reads predicates. The
-text that Spark itself will evaluate is always the user's own, cut out by position, never text
-generated from a syntax tree: so its meaning is Spark's.
+Spark reads the text; what it found comes here as plain data, is judged by a list of the kinds of
+expressions that may run, and becomes a description that the engine can share. Text is read here
+only to say where something stands.
 """
 
 from headrace.sql.analyzer import Analyzer
 from headrace.sql.parse import parse
+from headrace.sql.templates import Templates
 
-__all__ = ["Analyzer", "parse"]
+__all__ = ["Analyzer", "Templates", "parse"]

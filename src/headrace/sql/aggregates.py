@@ -1,177 +1,198 @@
-"""Finds aggregate calls in a piece of SQL and reads their arguments."""
+"""Aggregate calls of an analyzed statement, as the kernels know them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlglot import TokenType
+from headrace.errors import QueryError, UnsupportedQuery
+from headrace.query.logical import AggregateCall, Expression, Function
+from headrace.query.schema import decimal_of
+from headrace.sql.combinations import combination_sql
+from headrace.sql.kinds import SUPPORTED_AGGREGATES
+from headrace.sql.text import error_at
+from headrace.sql.tree import Node
 
-from headrace.errors import UnsupportedQuery
-from headrace.query.logical import Function
-from headrace.sql.functions import AGGREGATES, OTHER_AGGREGATES, SUPPORTED_AGGREGATES
-from headrace.sql.text import Piece
-
-
-@dataclass(frozen=True, slots=True)
-class FoundAggregate:
-    """An aggregate call as written: where it stands and what it takes.
-
-    ``argument`` is the SQL to aggregate (None for COUNT(*)); ``condition`` is its FILTER. Where
-    combinations of values are counted, they are the argument and ``combined``.
-    """
-
-    start: int
-    stop: int
-    piece: Piece
-    function: Function
-    argument: str | None
-    condition: str | None
-    percentages: tuple[float, ...] = ()
-    single_percentage: bool = True
-    relative_sd: float = 0.05
-    ignore_nulls: bool = False
-    clusters: int = 0
-    coordinates: tuple[str, ...] = ()
-    combined: tuple[str, ...] = ()
-
-
-def find_aggregates(piece: Piece) -> list[FoundAggregate]:
-    """Outermost aggregate calls, left to right; unsupported ones are refused with their place."""
-    found: list[FoundAggregate] = []
-    index = 0
-    while index < len(piece.tokens) - 1:
-        token = piece.tokens[index]
-        name = token.text.lower()
-        called = piece.tokens[index + 1].token_type == TokenType.L_PAREN
-        if called and token.token_type != TokenType.IDENTIFIER:
-            if name in AGGREGATES:
-                aggregate = _read(piece, index, name)
-                found.append(aggregate)
-                index = aggregate.stop
-                continue
-            if name in OTHER_AGGREGATES:
-                raise piece.part(index).error(
-                    f"the aggregate {name} is not supported",
-                    f"supported: {SUPPORTED_AGGREGATES}",
-                    kind=UnsupportedQuery,
-                )
-        index += 1
-    return found
-
-
-def _read(piece: Piece, start: int, name: str) -> FoundAggregate:
-    close = piece.close_of(start + 1)
-    inside = piece.part(start + 2, close)
-    call = piece.part(start, close + 1)
-    function = AGGREGATES[name]
-    distinct = bool(inside.tokens) and inside.tokens[0].token_type == TokenType.DISTINCT
-    if distinct:
-        inside = inside.part(1)
-    arguments = inside.split(TokenType.COMMA)
-    if not arguments[0].tokens:
-        raise call.error(f"{name} needs an argument")
-    first = arguments[0].text
-    argument: str | None = first
-    percentages: tuple[float, ...] = ()
-    single, relative_sd = True, 0.05
-    stop, ignore_nulls = close + 1, False
-    clusters, coordinates, combined = 0, tuple[str, ...](), tuple[str, ...]()
-
-    if distinct:
-        if function is not Function.COUNT or name == "count_if":
-            raise call.error(
-                f"{name}(DISTINCT …) is not supported",
-                "DISTINCT works in COUNT(DISTINCT x)",
-                kind=UnsupportedQuery,
-            )
-        function = Function.COUNT_DISTINCT
-        combined = tuple(a.text for a in arguments[1:])
-    elif function is Function.COUNT and first == "*":
-        argument = None
-    elif name == "count_if":
-        argument = f"CASE WHEN {first} THEN 1 END"
-    elif function is Function.PERCENTILE_APPROX:
-        if len(arguments) not in (2, 3):
-            raise call.error(f"{name} takes a value, the percentages and at most an accuracy")
-        percentages, single = _percentages(arguments[1])
-    elif function in (Function.KMEANS, Function.KMEANS_COST):
-        if len(arguments) < 2:
-            raise call.error(f"{name} takes the number of clusters and the coordinates of a point")
-        clusters = _clusters(arguments[0])
-        argument, coordinates = arguments[1].text, tuple(a.text for a in arguments[2:])
-    elif function is Function.APPROX_COUNT_DISTINCT and len(arguments) == 2:
-        relative_sd = _number(arguments[1])
-    elif function in (Function.FIRST, Function.LAST):
-        if len(arguments) == 2:
-            ignore_nulls = arguments[1].text.lower() == "true"
-    elif len(arguments) > 1:
-        raise call.error(f"{name} takes one argument", kind=UnsupportedQuery)
-
-    stop, nulls = _nulls(piece, stop)
-    condition = None
-    if stop < len(piece.tokens) and piece.tokens[stop].token_type == TokenType.FILTER:
-        end = piece.close_of(stop + 1)
-        where = piece.part(stop + 2, end)
-        if not where.tokens or where.tokens[0].token_type != TokenType.WHERE:
-            raise where.error("FILTER takes (WHERE …)")
-        condition = where.part(1).text
-        stop, more = _nulls(piece, end + 1)
-        nulls = nulls or more
-    if nulls is not None:
-        ignore_nulls = nulls == "ignore"
-    return FoundAggregate(
-        start=start,
-        stop=stop,
-        piece=piece.part(start, stop),
-        function=function,
-        argument=argument,
-        condition=condition,
-        percentages=percentages,
-        single_percentage=single,
-        relative_sd=relative_sd,
-        ignore_nulls=ignore_nulls,
-        clusters=clusters,
-        coordinates=coordinates,
-        combined=combined,
-    )
-
-
-def _nulls(piece: Piece, at: int) -> tuple[int, str | None]:
-    """IGNORE NULLS or RESPECT NULLS at a position: where it ends, and its first word."""
-    words = " ".join(t.text.lower() for t in piece.tokens[at : at + 2]).split()
-    if len(words) < 2 or words[0] not in {"ignore", "respect"} or words[1] != "nulls":
-        return at, None
-    return at + (1 if " " in piece.tokens[at].text else 2), words[0]
-
-
-def _percentages(argument: Piece) -> tuple[tuple[float, ...], bool]:
-    tokens = argument.tokens
-    if len(tokens) > 2 and tokens[0].text.lower() == "array":
-        parts = argument.part(2, argument.close_of(1)).split(TokenType.COMMA)
-        return tuple(_fraction(p) for p in parts), False
-    return (_fraction(argument),), True
-
-
+_FUNCTIONS = {
+    "Count": Function.COUNT,
+    "CountIf": Function.COUNT,
+    "Sum": Function.SUM,
+    "Average": Function.AVG,
+    "Min": Function.MIN,
+    "Max": Function.MAX,
+    "BoolAnd": Function.MIN,
+    "BoolOr": Function.MAX,
+    "StddevSamp": Function.STDDEV_SAMP,
+    "StddevPop": Function.STDDEV_POP,
+    "VarianceSamp": Function.VAR_SAMP,
+    "VariancePop": Function.VAR_POP,
+    "First": Function.FIRST,
+    "Last": Function.LAST,
+    "HyperLogLogPlusPlus": Function.APPROX_COUNT_DISTINCT,
+    "ApproximatePercentile": Function.PERCENTILE_APPROX,
+}
+_CLUSTERS = {"kmeans": Function.KMEANS, "kmeans_cost": Function.KMEANS_COST}
+_NUMERIC = {"tinyint", "smallint", "int", "bigint", "float", "double"}
+_TIMES = {"date", "timestamp", "timestamp_ntz"}
+KEYABLE = _NUMERIC | _TIMES | {"boolean", "string", "binary"}
+"""Beside decimals: what can be grouped by, and told apart."""
+_MOMENTS = {Function.VAR_SAMP, Function.VAR_POP, Function.STDDEV_SAMP, Function.STDDEV_POP}
+_NEEDS_NUMBER = _MOMENTS | {Function.SUM, Function.AVG, Function.PERCENTILE_APPROX}
+_SAME_WITHOUT_DISTINCT = {Function.MIN, Function.MAX}
+_TIMED = {Function.FIRST, Function.LAST}
 _MOST_CLUSTERS = 1_000
 
 
-def _clusters(argument: Piece) -> int:
-    if not argument.text.isdigit() or not 1 <= int(argument.text) <= _MOST_CLUSTERS:
-        raise argument.error(f"the number of clusters is a constant from 1 to {_MOST_CLUSTERS}")
-    return int(argument.text)
+def is_keyable(type_: str) -> bool:
+    """Whether values of a type can be grouped by."""
+    return type_ in KEYABLE or decimal_of(type_) is not None
 
 
-def _fraction(argument: Piece) -> float:
-    value = _number(argument)
-    if not 0.0 <= value <= 1.0:
-        raise argument.error("a percentage lies between 0.0 and 1.0")
-    return value
+@dataclass(frozen=True, slots=True)
+class AggregateReader:
+    """Reads calls; `expression` makes one of SQL over the stream, its type and its parts."""
+
+    text: str
+    sql_of: Callable[[Node], str]
+    expression: Callable[[str, str, Sequence[Node]], Expression]
+
+    def read(self, node: Node) -> AggregateCall:
+        """One call; one that is not run here is refused with its place."""
+        called = node.children[0]
+        condition = node.children[1] if len(node.children) > 1 else None
+        if called.kind == "PythonUDAF":
+            return self._clusters(node, called, condition)
+        function = _FUNCTIONS[called.kind]
+        if called.name.startswith("try_"):
+            raise self._refused(node, f"the aggregate {called.name} is not supported")
+        if node.distinct and function not in _SAME_WITHOUT_DISTINCT:
+            if function is not Function.COUNT or called.kind == "CountIf":
+                raise error_at(
+                    self.text, node.span, f"{called.name}(DISTINCT …) is not supported",
+                    "DISTINCT works in COUNT(DISTINCT x)", kind=UnsupportedQuery,
+                )  # fmt: skip
+            function = Function.COUNT_DISTINCT
+        argument, timed = self._argument(node, called, function, condition)
+        percentages, single = _percentages(called, function)
+        return AggregateCall(
+            function=function,
+            argument=argument,
+            result_type=node.type,
+            percentages=percentages,
+            single_percentage=single,
+            relative_sd=called.relative_sd,
+            ignore_nulls=called.ignore_nulls,
+            condition=timed,
+        )
+
+    def _argument(
+        self, node: Node, called: Node, function: Function, condition: Node | None
+    ) -> tuple[Expression | None, Expression | None]:
+        """What is aggregated; and the FILTER of FIRST and LAST by itself: they tell a null inside
+        it from a tuple outside it."""
+        value = called.children[0]
+        if function is Function.COUNT and called.kind == "Count":
+            known = [c for c in called.children if not _never_null(c)]
+            if not known and condition is None:
+                return None, None
+            if len(known) == 1 and _is_column(known[0]) and is_keyable(known[0].type):
+                return self._filtered(self.sql_of(known[0]), known[0].type, condition, known)
+            sql = f"CASE WHEN {self._all_known(known)} THEN 1 END" if known else "1"
+            return self._filtered(sql, "int", condition, known)
+        if called.kind == "CountIf":
+            sql = f"CASE WHEN {self.sql_of(value)} THEN 1 END"
+            return self._filtered(sql, "int", condition, called.children)
+        if function is Function.COUNT_DISTINCT and len(called.children) > 1:
+            sql = self._combined(node, called)
+            return self._filtered(sql, "binary", condition, called.children)
+        self._check(node, called, function, value.type)
+        sql = self.sql_of(value)
+        if function in _TIMED and condition is not None:
+            kept = self.expression(f"({self.sql_of(condition)})", "boolean", [condition])
+            if _is_column(value):
+                return self.expression(sql, value.type, [value]), kept
+            return self._filtered(sql, value.type, condition, [value])[0], kept
+        return self._filtered(sql, value.type, condition, [value])
+
+    def _filtered(
+        self, sql: str, type_: str, condition: Node | None, parts: Sequence[Node]
+    ) -> tuple[Expression, None]:
+        if condition is None:
+            return self.expression(sql, type_, parts), None
+        filtered = f"CASE WHEN {self.sql_of(condition)} THEN {sql} END"
+        return self.expression(filtered, type_, [*parts, condition]), None
+
+    def _all_known(self, nodes: list[Node]) -> str:
+        return " AND ".join(f"({self.sql_of(n)}) IS NOT NULL" for n in nodes)
+
+    def _combined(self, node: Node, called: Node) -> str:
+        for part in called.children:
+            if not is_keyable(part.type):
+                raise self._refused(node, f"COUNT(DISTINCT …) of a {part.type} is not supported")
+        parts = [self.sql_of(c) for c in called.children]
+        return combination_sql(parts, [c.type for c in called.children])
+
+    def _check(self, node: Node, called: Node, function: Function, type_: str) -> None:
+        numeric = type_ in _NUMERIC or decimal_of(type_) is not None
+        supported = is_keyable(type_)
+        if function in _NEEDS_NUMBER:
+            sortable = function is Function.PERCENTILE_APPROX and type_ in _TIMES
+            supported = numeric or sortable
+        if not supported:
+            raise self._refused(node, f"{called.name} over the type {type_} is not supported")
+
+    def _clusters(self, node: Node, called: Node, condition: Node | None) -> AggregateCall:
+        function = _CLUSTERS.get(called.name.lower())
+        if function is None:
+            raise self._refused(node, f"the aggregate {called.name} is not supported")
+        if len(called.children) < 2:
+            raise error_at(
+                self.text, node.span,
+                f"{called.name} takes the number of clusters and the coordinates of a point",
+            )  # fmt: skip
+        count, *coordinates = called.children
+        clusters = int(count.value) if count.is_constant and count.type == "int" else 0
+        if not 1 <= clusters <= _MOST_CLUSTERS:
+            raise error_at(
+                self.text, count.span or node.span,
+                f"the number of clusters is a constant from 1 to {_MOST_CLUSTERS}",
+            )  # fmt: skip
+        for one in coordinates:
+            if one.type not in _NUMERIC and decimal_of(one.type) is None:
+                raise self._refused(
+                    node, f"{called.name} over the type {one.type} is not supported"
+                )
+        points = [self._filtered(self.sql_of(c), c.type, condition, [c])[0] for c in coordinates]
+        return AggregateCall(
+            function=function,
+            argument=points[0],
+            result_type=node.type,
+            clusters=clusters,
+            coordinates=tuple(points[1:]),
+        )
+
+    def _refused(self, node: Node, reason: str) -> QueryError:
+        return error_at(
+            self.text,
+            node.span,
+            reason,
+            f"supported: {SUPPORTED_AGGREGATES}",
+            kind=UnsupportedQuery,
+        )
 
 
-def _number(argument: Piece) -> float:
-    try:
-        return float(argument.text)
-    except ValueError:
-        raise argument.error(
-            f"{argument.text!r} must be a constant number", kind=UnsupportedQuery
-        ) from None
+def _is_column(node: Node) -> bool:
+    return node.kind == "AttributeReference"
+
+
+def _never_null(node: Node) -> bool:
+    return node.kind == "Literal" and node.value is not None
+
+
+def _percentages(called: Node, function: Function) -> tuple[tuple[float, ...], bool]:
+    if function is not Function.PERCENTILE_APPROX:
+        return (), True
+    value = called.children[1].value
+    if isinstance(value, tuple):
+        return tuple(float(v) for v in value), False
+    return (float(value),), True

@@ -1,25 +1,24 @@
-"""The port through which SQL text is typed and constants are folded by the engine that runs it."""
+"""What `parse` asks of Spark."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from headrace.query.predicate import Bound
-from headrace.query.schema import Column, StreamSchema
+from headrace.sql.tree import Operator, Statement, Writer
 
 
 class Analyzer(Protocol):
-    """Spark's analysis, as far as parsing needs it."""
+    """Spark's parser and analyzer; a text that either refuses is a QueryError with its place."""
 
     @property
     def ansi(self) -> bool:
-        """Whether expressions may raise (ANSI mode)."""
+        """Whether Spark raises on overflow and bad casts."""
         ...
 
-    def columns(self, stream: StreamSchema, sql: str) -> tuple[Column, ...]:
-        """Result columns of a SELECT over the stream; raises QueryError with Spark's reason."""
+    def parsed(self, text: str) -> Operator:
+        """The plan of a text before any name is looked up; nothing is run."""
         ...
 
-    def constant(self, sql: str, type_: str) -> Bound:
-        """A constant cast to a type, in that type's discrete order (days, microseconds, …)."""
+    def analyzed(self, text: str) -> tuple[Statement, Writer]:
+        """A SELECT over the declared streams with all names and types settled; nothing is run."""
         ...

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from sqlglot import Token, TokenType
-
-from headrace.errors import UnsupportedQuery, near
+from headrace.errors import QueryError, UnsupportedQuery, near
 from headrace.query.accuracy import CLOSINGS, FALLBACKS, Accuracy
-from headrace.query.logical import AggregateCall, Function, Output
-from headrace.query.window import TimeWindow, Window
-from headrace.sql.text import Piece, tokenize
+from headrace.query.logical import Function, LogicalQuery, Output
+from headrace.query.window import TimeWindow
+from headrace.sql.text import Span, Token, blanked, error_at, tokens
 
 _FORM = "APPROX(error => 0.05, confidence => 0.95, fallback => 'exact')"
 _BOUNDED = {
@@ -29,45 +29,84 @@ _BOUNDED = {
 _WORDS = "COUNT, SUM, AVG, STDDEV, VARIANCE, PERCENTILE_APPROX of one percentage, KMEANS"
 
 
-def read_accuracy(source: str, hint: Token) -> Accuracy:
-    """What a hint asks for; its places are those of the whole text."""
-    body = source[hint.start + len("/*+") : hint.end + 1].removesuffix("*/")
-    piece = Piece(source, tokenize(" " * (hint.start + len("/*+")) + body))
-    if not piece.tokens or piece.tokens[0].text.lower() != "approx":
-        what = piece if piece.tokens else Piece(source, (hint,))
-        raise what.error("the only hint is APPROX", _FORM, kind=UnsupportedQuery)
-    opens = len(piece.tokens) > 1 and piece.tokens[1].token_type == TokenType.L_PAREN
-    if not opens or piece.close_of(1) != len(piece.tokens) - 1:
-        raise piece.error("APPROX is followed by its options in brackets", _FORM)
-    inside = piece.part(2, -1)
-    if not inside.tokens:
-        raise piece.error("APPROX needs the error that is accepted", _FORM)
-    options: dict[str, Any] = {}
-    for option in inside.split(TokenType.COMMA):
-        name, value = _option(option, inside)
-        if name in options:
-            raise option.error(f"{name} is given twice")
-        options[name] = value
-    if "error" not in options:
-        raise piece.error("APPROX needs the error that is accepted", _FORM)
-    try:
-        return Accuracy(**{_FIELDS.get(n, n): v for n, v in options.items()})
-    except ValueError as error:
-        raise piece.error(str(error), _FORM) from None
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Where the hint of a text stands; Spark's own parser does not know its options."""
+
+    span: Span
+
+    def without(self, text: str) -> str:
+        """The text as Spark shall see it."""
+        return blanked(text, self.span)
+
+    def accuracy(self, text: str) -> Accuracy:
+        """What it asks for; its places are those of the whole text."""
+        start, end = self.span[0] + len("/*+"), self.span[1] - len("*/")
+        words = [Token(t.kind, t.text, t.start + start) for t in tokens(text[start:end])]
+        whole = (words[0].start, words[-1].end) if words else self.span
+        if not words or words[0].text.lower() != "approx":
+            raise error_at(text, whole, "the only hint is APPROX", _FORM, kind=UnsupportedQuery)
+        brackets = [n for n, word in enumerate(words) if word.text in "()"]
+        if brackets != [1, len(words) - 1]:
+            raise error_at(text, whole, "APPROX is followed by its options in brackets", _FORM)
+        options: dict[str, Any] = {}
+        for option in _split(words[2:-1]):
+            name, value = _option(text, option, whole)
+            if name in options:
+                raise error_at(text, _span(option), f"{name} is given twice")
+            options[name] = value
+        if "error" not in options:
+            raise error_at(text, whole, "APPROX needs the error that is accepted", _FORM)
+        try:
+            return Accuracy(**{_FIELDS.get(n, n): v for n, v in options.items()})
+        except ValueError as error:
+            raise error_at(text, whole, str(error), _FORM) from None
 
 
-def _option(option: Piece, inside: Piece) -> tuple[str, object]:
-    tokens = option.tokens
-    if len(tokens) < 3 or tokens[1].token_type != TokenType.FARROW:
-        raise (option if tokens else inside).error("an option is written name => value", _FORM)
-    name = tokens[0].text.lower()
+def find_hint(text: str) -> Hint | None:
+    """The hint after the first SELECT, if there is one."""
+    found = tokens(text)
+    first, second = next(found, None), next(found, None)
+    if first is None or second is None or second.kind != "hint":
+        return None
+    if first.text.lower() != "select":
+        return None
+    return Hint((second.start, second.end))
+
+
+def _split(words: list[Token]) -> list[list[Token]]:
+    """Options between commas; none where there is nothing at all."""
+    if not words:
+        return []
+    parts: list[list[Token]] = [[]]
+    for word in words:
+        if word.text == ",":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _span(words: list[Token]) -> Span:
+    return words[0].start, words[-1].end
+
+
+def _option(text: str, words: list[Token], whole: Span) -> tuple[str, object]:
+    span = _span(words) if words else whole
+    written = re.fullmatch(r"\s*(\w+)\s*=>\s*(.+?)\s*", text[slice(*span)], re.DOTALL)
+    if written is None:
+        raise error_at(text, span, "an option is written name => value", _FORM)
+    name = written.group(1).lower()
     if name not in _OPTIONS:
-        raise option.error(f"APPROX has no option {tokens[0].text!r}", *near(name, _OPTIONS))
+        known = near(name, _OPTIONS)
+        raise error_at(text, span, f"APPROX has no option {written.group(1)!r}", *known)
     read, choices = _OPTIONS[name]
+    value = written.group(2)
     try:
-        return name, read(option.part(2).text)
+        return name, read(value)
     except ValueError:
-        raise option.part(2).error(f"{name} is {option.part(2).text}", choices) from None
+        at = (span[0] + written.start(2), span[0] + written.end(2))
+        raise error_at(text, at, f"{name} is {value}", choices) from None
 
 
 def _truth(text: str) -> bool:
@@ -98,26 +137,27 @@ _OPTIONS: dict[str, tuple[Callable[[str], object], str]] = {
 }
 
 
-def check_bounded(
-    hint: Piece, window: Window | None, calls: Iterable[AggregateCall], outputs: Iterable[Output]
-) -> None:
+def check_bounded(text: str, hint: Hint, query: LogicalQuery) -> None:
     """Refuse what has no bounds."""
-    if not isinstance(window, TimeWindow):
-        what = "a selection has no window" if window is None else "a session has no deadline"
-        raise hint.error(f"{what}: nothing can be approximated", kind=UnsupportedQuery)
-    for call in calls:
+
+    def refused(reason: str, *choices: str) -> QueryError:
+        return error_at(text, hint.span, reason, *choices, kind=UnsupportedQuery)
+
+    if not isinstance(query.window, TimeWindow):
+        session = query.window is not None
+        what = "a session has no deadline" if session else "a selection has no window"
+        raise refused(f"{what}: nothing can be approximated")
+    for call in query.aggregates:
         if call.function not in _BOUNDED or not call.single_percentage:
-            raise hint.error(
+            raise refused(
                 f"{call.function} has no bounds before all tuples have come",
                 f"with bounds: {_WORDS}",
-                kind=UnsupportedQuery,
             )
-    for output in outputs:
+    for output in query.outputs:
         if output.kind == "computed":
-            raise hint.error(
+            raise refused(
                 f"{output.name} is computed from results, and has no bounds",
                 "select keys, the window and aggregates as they are",
-                kind=UnsupportedQuery,
             )
 
 

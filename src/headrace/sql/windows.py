@@ -2,84 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from sqlglot import TokenType
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
 
 from headrace.errors import QueryError, UnsupportedQuery
-from headrace.query.schema import StreamSchema
 from headrace.query.window import SessionWindow, TimeWindow, Window
-from headrace.sql.text import Piece
+from headrace.sql.text import Span, error_at
+from headrace.sql.tree import Node, Operator
 from headrace.types import duration_us
 
-WINDOW_FUNCTIONS = {"window", "session_window"}
+_NAMES = {"window", "session_window"}
 _FORMS = "window(time, size[, slide[, start]]) or session_window(time, gap)"
+_ANY = "'1 day'"
+"""A duration that is as short as any that can be written."""
 
 
-def is_window_call(piece: Piece) -> bool:
-    """Whether the piece begins with a call of a window function."""
-    return (
-        len(piece.tokens) > 1
-        and piece.tokens[0].text.lower() in WINDOW_FUNCTIONS
-        and piece.tokens[1].token_type == TokenType.L_PAREN
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A constant duration, and where it stands."""
+
+    span: Span
+    us: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A call of a window function: its durations, and where they stand."""
+
+    name: str
+    span: Span
+    over: Span | None
+    """Where the time stands that it is over."""
+    durations: tuple[Duration, ...]
+
+    def window(self, text: str) -> Window:
+        """What it asks for; what it may not is refused."""
+        durations = [d.us for d in self.durations]
+        if self.name == "session_window":
+            if len(durations) != 1:
+                raise error_at(text, self.span, "session_window takes a time and one gap", _FORMS)
+            self._positive(text, 0, durations[0], "the gap")
+            return SessionWindow(durations[0])
+        if not 1 <= len(durations) <= 3:
+            raise error_at(
+                text, self.span, "window takes a time and one to three durations", _FORMS
+            )
+        size = durations[0]
+        slide = durations[1] if len(durations) > 1 else size
+        offset = durations[2] if len(durations) > 2 else 0
+        self._positive(text, 0, size, "the window's size")
+        if len(durations) > 1:
+            self._positive(text, 1, slide, "the slide")
+            if slide > size:
+                raise error_at(
+                    text, self.durations[1].span, "the slide may not be longer than the window"
+                )
+        if abs(offset) >= slide:
+            raise error_at(
+                text, self.durations[2].span, "the start offset must be shorter than the slide"
+            )
+        return TimeWindow(size, slide, offset % slide)
+
+    def _positive(self, text: str, at: int, value: int, what: str) -> None:
+        if value <= 0:
+            raise error_at(text, self.durations[at].span, f"{what} must be longer than nothing")
+
+    def neutral(self, text: str) -> str:
+        """The text with any duration in the place of these: Spark would write out a window that
+        slides by little as thousands of expressions, and types do not depend on it."""
+        start, end = self.durations[0].span[0], self.durations[-1].span[1]
+        return text[:start] + _ANY.ljust(end - start) + text[end:]
+
+
+def window_calls(text: str, plan: Operator) -> list[WindowCall]:
+    """The calls of window functions in a parsed text, as often as they stand there."""
+    return [_call(text, node) for node in _called(plan)]
+
+
+def _called(plan: Operator) -> Iterator[Node]:
+    for operator in plan.walk():
+        for node in operator.nodes:
+            if node.kind == "UnresolvedFunction" and node.names[-1].lower() in _NAMES:
+                yield node
+
+
+def _call(text: str, node: Node) -> WindowCall:
+    name = node.names[-1].lower()
+    assert node.span is not None, "a call stands in the text"
+    if len(node.children) < 2:
+        raise error_at(text, node.span, f"{name} needs the event time and a duration", _FORMS)
+    time, *durations = node.children
+    return WindowCall(
+        name, node.span, time.span, tuple(_duration(text, d, name) for d in durations)
     )
 
 
-def read_window(call: Piece, stream: StreamSchema, sql_of: Callable[[Piece], str]) -> Window:
-    """The window of a call over the stream's event time; anything else is refused."""
-    name = call.tokens[0].text.lower()
-    arguments = call.part(2, call.close_of(1)).split(TokenType.COMMA)
-    if not arguments[0].tokens:
-        raise call.error(f"{name} needs the event-time column and a duration", _FORMS)
-    column = arguments[0]
-    if sql_of(column).strip("`").lower() != stream.event_time.lower():
-        raise column.error(
-            f"{name} is over {column.text!r}, which is not the event time of {stream.name!r}",
-            f"the event time is {stream.event_time!r}",
-            kind=UnsupportedQuery,
-        )
-    durations = [_duration(a, name) for a in arguments[1:]]
-    if name == "session_window":
-        if len(durations) != 1:
-            raise call.error("session_window takes the event time and one gap", _FORMS)
-        _positive(durations[0], arguments[1], "the gap")
-        return SessionWindow(durations[0])
-    if not 1 <= len(durations) <= 3:
-        raise call.error("window takes the event time and one to three durations", _FORMS)
-    size = durations[0]
-    slide = durations[1] if len(durations) > 1 else size
-    offset = durations[2] if len(durations) > 2 else 0
-    _positive(size, arguments[1], "the window's size")
-    if len(durations) > 1:
-        _positive(slide, arguments[2], "the slide")
-        if slide > size:
-            raise arguments[2].error("the slide may not be longer than the window")
-    if abs(offset) >= slide:
-        raise arguments[3].error("the start offset must be shorter than the slide")
-    return TimeWindow(size, slide, offset % slide)
-
-
-def _positive(value: int, argument: Piece, what: str) -> None:
-    if value <= 0:
-        raise argument.error(f"{what} must be longer than nothing")
-
-
-def _duration(argument: Piece, name: str) -> int:
+def _duration(text: str, node: Node, name: str) -> Duration:
     """A duration written as a string or as an INTERVAL literal."""
-    tokens = argument.tokens
-    if not tokens:
-        raise argument.error(f"an argument of {name} is empty", _FORMS)
-    if tokens[0].token_type == TokenType.INTERVAL:
-        text = " ".join(t.text for t in tokens[1:])
-    elif len(tokens) == 1 and tokens[0].token_type == TokenType.STRING:
-        text = tokens[0].text
-    else:
-        raise argument.error(
-            f"{name} takes constant durations, not {argument.text!r}",
-            "write '8 seconds' or INTERVAL 8 SECONDS",
-            kind=UnsupportedQuery,
-        )
+    span = node.span
+    if node.kind == "Literal" and span is not None:
+        if node.micros is not None:
+            return Duration(span, node.micros)
+        fixed = node.type.startswith("interval ") and not re.search("year|month", node.type)
+        if fixed and str(node.value).lstrip("-").isdigit():
+            return Duration(span, int(node.value))
+        if node.type == "string":
+            _refuse_text(text, span, str(node.value))
+    written = text[slice(*span)] if span is not None else name
+    raise error_at(
+        text,
+        span,
+        f"{name} takes constant durations, not {written!r}",
+        "write '8 seconds' or INTERVAL 8 SECONDS",
+        kind=UnsupportedQuery,
+    )
+
+
+def _refuse_text(text: str, span: Span, duration: str) -> NoReturn:
+    """Say what is wrong with a text that Spark does not take for a duration of fixed length."""
     try:
-        return duration_us(text)
+        duration_us(duration)
     except QueryError as error:
-        raise argument.error(error.reason, *error.choices) from error
+        raise error_at(text, span, error.reason, *error.choices) from error
+    raise error_at(text, span, f"{duration!r} is not a duration", "write it like '8 seconds'")
+
+
+def one_window(text: str, calls: Sequence[WindowCall]) -> Window | None:
+    """The window of a query: all its calls ask for the same one."""
+    if not calls:
+        return None
+    first = calls[0].window(text)
+    for call in calls[1:]:
+        if call.window(text) != first:
+            raise error_at(text, call.span, "a query has one window", kind=UnsupportedQuery)
+    return first

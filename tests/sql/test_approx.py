@@ -7,7 +7,7 @@ import pytest
 from headrace.errors import QueryError, UnsupportedQuery
 from headrace.query.accuracy import Accuracy
 
-from .analyzer import WINDOW, read
+from .live import WINDOW, read
 
 
 def asked(hint: str, items: str = "COUNT(*) AS n", rest: str = WINDOW) -> Accuracy | None:

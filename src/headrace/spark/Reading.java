@@ -1,0 +1,779 @@
+package headrace;
+
+import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.catalyst.FunctionIdentifier;
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.expressions.aggregate.*;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.catalyst.trees.Origin;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.util.IntervalUtils$;
+import org.apache.spark.sql.internal.SQLConf$;
+import org.apache.spark.sql.internal.SessionState;
+import org.apache.spark.sql.types.*;
+import org.apache.spark.unsafe.types.CalendarInterval;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * What Spark's parser and analyzer say of one statement, told as JSON, and its expressions written
+ * as SQL again. Spark's own compiler for generated code compiles this class when a session begins.
+ *
+ * Columns that an operator computes are replaced by what they are computed from, so that every
+ * expression is told over the columns of the stream, the window and the aggregate calls.
+ */
+public final class Reading {
+  private static final String RAW = "__headrace_raw_";
+  private final String text;
+  private final List numbered = new ArrayList();
+  private final Map same = new HashMap();
+  private final Map computed = new HashMap();
+  private final Map declared = new HashMap();
+  private final Map standsOverStream = new HashMap();
+  private final Map standsOverResults = new HashMap();
+  private final List claimsOverStream = new ArrayList();
+  private final List claimsOverResults = new ArrayList();
+  private Object windowId = null;
+  private Expression window = null;
+  private LogicalPlan relation = null;
+  private JsonGenerator out;
+  private String refusal = "";
+
+  public Reading(String text) {
+    this.text = text;
+  }
+
+  // -- telling a plan ---------------------------------------------------------------------------
+
+  /** The plan as the parser gives it, before any name is looked up; or why there is none. */
+  public String parsed(SessionState state) {
+    return (String) within(state, new Asked(state, false));
+  }
+
+  /** The operators of the analyzed plan from the top down, and what its columns are made of. */
+  public String analyzed(SessionState state) {
+    return (String) within(state, new Asked(state, true));
+  }
+
+  /** Spark reads its settings from the thread: they have to be those of the session. */
+  private static Object within(SessionState state, scala.Function0 asked) {
+    return SQLConf$.MODULE$.withExistingConf(state.conf(), asked);
+  }
+
+  private final class Asked extends scala.runtime.AbstractFunction0 {
+    private final SessionState state;
+    private final boolean analyzed;
+
+    Asked(SessionState state, boolean analyzed) {
+      this.state = state;
+      this.analyzed = analyzed;
+    }
+
+    public Object apply() {
+      try {
+        LogicalPlan plan = state.sqlParser().parsePlan(text);
+        return analyzed
+            ? told(state.executePlan(plan, state.executePlan$default$2()).analyzed())
+            : told(plan, begin());
+      } catch (Throwable error) {
+        return refused(error);
+      }
+    }
+  }
+
+  private String told(LogicalPlan parsed, StringWriter written) throws Exception {
+    tellPlan(parsed);
+    out.close();
+    return written.toString();
+  }
+
+  private String refused(Throwable error) {
+    try {
+      return toldRefusal(error);
+    } catch (Exception impossible) {
+      throw new IllegalStateException(impossible);
+    }
+  }
+
+  private String toldRefusal(Throwable error) throws Exception {
+    StringWriter written = begin();
+    out.writeStartObject();
+    out.writeObjectFieldStart("error");
+    out.writeStringField("kind", error.getClass().getSimpleName());
+    if (error instanceof AnalysisException) {
+      AnalysisException analysis = (AnalysisException) error;
+      out.writeStringField("message", analysis.getSimpleMessage());
+      if (analysis.getCondition() != null) {
+        out.writeStringField("condition", analysis.getCondition());
+      }
+      Object named = analysis.getMessageParameters().get("objectName");
+      if (named != null) out.writeStringField("named", String.valueOf(named));
+      if (analysis.line().isDefined() && analysis.startPosition().isDefined()) {
+        out.writeNumberField("line", ((Integer) analysis.line().get()).intValue());
+        out.writeNumberField("column", ((Integer) analysis.startPosition().get()).intValue() + 1);
+      }
+    } else {
+      out.writeStringField("message", String.valueOf(error.getMessage()));
+    }
+    out.writeEndObject();
+    out.writeEndObject();
+    out.close();
+    return written.toString();
+  }
+
+  private String told(LogicalPlan plan) throws Exception {
+    List chain = new ArrayList();
+    LogicalPlan at = plan;
+    chain.add(at);
+    while (at.children().size() == 1) {
+      at = (LogicalPlan) at.children().apply(0);
+      chain.add(at);
+    }
+    relation = at;
+    for (int i = 0; i < relation.output().size(); i++) {
+      Attribute column = (Attribute) relation.output().apply(i);
+      declared.put(column.exprId(), column.name());
+    }
+    List expressions = new ArrayList();
+    for (int i = chain.size() - 1; i >= 0; i--) {
+      expressions.add(0, inlined((LogicalPlan) chain.get(i)));
+    }
+    StringWriter written = begin();
+    out.writeStartObject();
+    out.writeArrayFieldStart("operators");
+    for (int i = 0; i < chain.size(); i++) {
+      LogicalPlan operator = (LogicalPlan) chain.get(i);
+      out.writeStartObject();
+      out.writeStringField("kind", kind(operator));
+      tellPlace(operator);
+      if (operator.children().size() > 1) out.writeBooleanField("branches", true);
+      int told = 0; // the columns of a projection are told where they are used
+      List own = (List) expressions.get(i);
+      if (operator instanceof Aggregate) {
+        told = ((Aggregate) operator).groupingExpressions().size();
+      } else if (!(operator instanceof Project) && operator.children().size() > 0) {
+        told = own.size();
+      }
+      out.writeArrayFieldStart("expressions");
+      for (int j = 0; j < told; j++) tell((Expression) own.get(j));
+      out.writeEndArray();
+      out.writeEndObject();
+    }
+    out.writeEndArray();
+    if (window != null) {
+      out.writeArrayFieldStart("window_over");
+      scala.collection.Iterator over = window.references().iterator();
+      while (over.hasNext()) out.writeString(((Attribute) over.next()).name());
+      out.writeEndArray();
+    }
+    out.writeArrayFieldStart("outputs");
+    for (int i = 0; i < plan.output().size(); i++) {
+      Attribute attribute = (Attribute) plan.output().apply(i);
+      out.writeStartObject();
+      out.writeStringField("name", attribute.name());
+      out.writeFieldName("expression");
+      tell(inlined(attribute));
+      out.writeEndObject();
+    }
+    out.writeEndArray();
+    out.writeEndObject();
+    out.close();
+    return written.toString();
+  }
+
+  private StringWriter begin() throws Exception {
+    StringWriter written = new StringWriter();
+    out = new JsonFactory().createGenerator(written);
+    return written;
+  }
+
+  private void tellPlan(LogicalPlan plan) throws Exception {
+    out.writeStartObject();
+    out.writeStringField("kind", kind(plan));
+    tellPlace(plan);
+    if (plan instanceof UnresolvedRelation) {
+      tellNames(((UnresolvedRelation) plan).multipartIdentifier());
+    }
+    if (plan instanceof Sort) out.writeBooleanField("global", ((Sort) plan).global());
+    out.writeArrayFieldStart("expressions");
+    for (int i = 0; i < plan.expressions().size(); i++) {
+      tell((Expression) plan.expressions().apply(i));
+    }
+    out.writeEndArray();
+    out.writeArrayFieldStart("children");
+    for (int i = 0; i < plan.children().size(); i++) {
+      tellPlan((LogicalPlan) plan.children().apply(i));
+    }
+    out.writeEndArray();
+    out.writeEndObject();
+  }
+
+  private void tell(Expression e) throws Exception {
+    out.writeStartObject();
+    out.writeNumberField("number", numbered.size());
+    numbered.add(e);
+    out.writeStringField("kind", isWindow(e) ? "Window" : kind(e));
+    tellPlace(e);
+    String type = typeOf(e);
+    if (type != null) {
+      out.writeStringField("type", type);
+      out.writeNumberField("same", sameAs(e));
+      if (!e.deterministic()) out.writeBooleanField("varies", true);
+    }
+    if (e instanceof NamedExpression && type != null) {
+      out.writeStringField("name", ((NamedExpression) e).name());
+    }
+    if (e instanceof UnresolvedFunction) {
+      UnresolvedFunction called = (UnresolvedFunction) e;
+      tellNames(called.nameParts());
+      String last = (String) called.nameParts().last();
+      boolean known = FunctionRegistry$.MODULE$.builtin().functionExists(FunctionIdentifier.apply(last));
+      out.writeBooleanField("builtin", known);
+    }
+    if (e instanceof UnresolvedAttribute) tellNames(((UnresolvedAttribute) e).nameParts());
+    if (e instanceof GetStructField) {
+      out.writeNumberField("ordinal", ((GetStructField) e).ordinal());
+    }
+    if (e instanceof AggregateExpression) {
+      out.writeBooleanField("distinct", ((AggregateExpression) e).isDistinct());
+    }
+    if (e instanceof SortOrder) {
+      SortOrder order = (SortOrder) e;
+      out.writeStringField("name", order.direction().sql() + " " + order.nullOrdering().sql());
+    }
+    if (e instanceof First) out.writeBooleanField("ignore_nulls", ((First) e).ignoreNulls());
+    if (e instanceof Last) out.writeBooleanField("ignore_nulls", ((Last) e).ignoreNulls());
+    if (e instanceof HyperLogLogPlusPlus) {
+      out.writeNumberField("relative_sd", ((HyperLogLogPlusPlus) e).relativeSD());
+    }
+    if (e instanceof PythonFuncExpression) {
+      out.writeStringField("name", ((PythonFuncExpression) e).name());
+    } else if (e instanceof AggregateFunction) {
+      out.writeStringField("name", e.prettyName());
+    }
+    tellMode(e);
+    if (isConstant(e)) tellValue(e);
+    if (e instanceof Literal && ((Literal) e).value() instanceof UTF8String) {
+      tellDuration((UTF8String) ((Literal) e).value());
+    }
+    out.writeArrayFieldStart("children");
+    List inside = partsOf(e);
+    for (int i = 0; i < inside.size(); i++) tell((Expression) inside.get(i));
+    out.writeEndArray();
+    out.writeEndObject();
+  }
+
+  /** Its type; parts of some expressions have none. */
+  private static String typeOf(Expression e) {
+    try {
+      return e.resolved() ? e.dataType().catalogString() : null;
+    } catch (Throwable none) {
+      return null;
+    }
+  }
+
+  /** How long a text is, if Spark takes it for a duration of fixed length. */
+  private void tellDuration(UTF8String text) throws Exception {
+    if (text.numBytes() > 200) return;
+    CalendarInterval interval = IntervalUtils$.MODULE$.safeStringToInterval(text);
+    if (interval != null && interval.months == 0) {
+      out.writeNumberField("micros", interval.days * 86400000000L + interval.microseconds);
+    }
+  }
+
+  private static String kind(TreeNode node) {
+    return node.getClass().getSimpleName().replace("$", "");
+  }
+
+  private void tellPlace(TreeNode node) throws Exception {
+    Origin origin = node.origin();
+    if (origin.startIndex().isDefined() && origin.stopIndex().isDefined()) {
+      out.writeArrayFieldStart("span");
+      out.writeNumber(((Integer) origin.startIndex().get()).intValue());
+      out.writeNumber(((Integer) origin.stopIndex().get()).intValue() + 1);
+      out.writeEndArray();
+    }
+  }
+
+  private void tellNames(scala.collection.Seq names) throws Exception {
+    out.writeArrayFieldStart("names");
+    for (int i = 0; i < names.size(); i++) out.writeString((String) names.apply(i));
+    out.writeEndArray();
+  }
+
+  /** Whether arithmetic and casts raise, wrap around or give NULL. */
+  private void tellMode(Expression e) throws Exception {
+    java.lang.reflect.Method asked = null;
+    try {
+      asked = e.getClass().getMethod("evalMode", new Class[0]);
+    } catch (NoSuchMethodException absent) {
+      try {
+        asked = e.getClass().getMethod("failOnError", new Class[0]);
+      } catch (NoSuchMethodException alsoAbsent) {
+        return;
+      }
+    }
+    out.writeStringField("mode", String.valueOf(asked.invoke(e, new Object[0])));
+  }
+
+  private static boolean isConstant(Expression e) {
+    if (e instanceof Literal) return true;
+    if (!e.resolved()) return false;
+    if (!(e instanceof Cast || e instanceof UnaryMinus || e instanceof CreateArray)) return false;
+    for (int i = 0; i < e.children().size(); i++) {
+      if (!isConstant((Expression) e.children().apply(i))) return false;
+    }
+    return true;
+  }
+
+  private void tellValue(Expression e) throws Exception {
+    Object value = null;
+    try {
+      value = e.eval(null);
+    } catch (Throwable raised) {
+      return; // it will raise in every batch, too
+    }
+    out.writeFieldName("value");
+    tellValue(value, e.dataType());
+  }
+
+  private void tellValue(Object value, DataType type) throws Exception {
+    if (value == null) {
+      out.writeNull();
+    } else if (type instanceof ArrayType) {
+      ArrayType array = (ArrayType) type;
+      org.apache.spark.sql.catalyst.util.ArrayData data =
+          (org.apache.spark.sql.catalyst.util.ArrayData) value;
+      out.writeStartArray();
+      for (int i = 0; i < data.numElements(); i++) {
+        tellValue(data.get(i, array.elementType()), array.elementType());
+      }
+      out.writeEndArray();
+    } else if (value instanceof Boolean) {
+      out.writeBoolean(((Boolean) value).booleanValue());
+    } else {
+      out.writeString(String.valueOf(value));
+    }
+  }
+
+  // -- what columns are made of -----------------------------------------------------------------
+
+  /** An operator's own expressions over the stream; notes what it computes for those above it. */
+  private List inlined(LogicalPlan operator) {
+    List own = new ArrayList();
+    for (int i = 0; i < operator.expressions().size(); i++) {
+      Expression e = (Expression) operator.expressions().apply(i);
+      own.add(inlined(e));
+      if (e instanceof Alias) {
+        Alias alias = (Alias) e;
+        String metadata = alias.metadata().json();
+        boolean marked =
+            metadata.contains("spark.timeWindow") || metadata.contains("spark.sessionWindow");
+        if (marked && windowId == null) { // whatever shows the window has its mark, too
+          windowId = alias.exprId();
+          window = (Expression) own.get(own.size() - 1);
+        } else {
+          computed.put(alias.exprId(), own.get(own.size() - 1));
+        }
+      }
+    }
+    return own;
+  }
+
+  private Expression inlined(Expression e) {
+    return (Expression) e.transformDown(new Inline()).transformUp(new Plain(false));
+  }
+
+  private boolean isWindow(Expression e) {
+    return e instanceof AttributeReference && ((AttributeReference) e).exprId().equals(windowId);
+  }
+
+  /** Computed columns to what they are computed from; others by the names they were declared. */
+  private final class Inline extends scala.runtime.AbstractPartialFunction {
+    public boolean isDefinedAt(Object e) {
+      if (!(e instanceof AttributeReference)) return false;
+      Object id = ((AttributeReference) e).exprId();
+      return computed.containsKey(id) || declared.containsKey(id);
+    }
+
+    public Object applyOrElse(Object e, scala.Function1 otherwise) {
+      if (!isDefinedAt(e)) return otherwise.apply(e);
+      AttributeReference column = (AttributeReference) e;
+      Object from = computed.get(column.exprId());
+      if (from != null) return from;
+      String name = (String) declared.get(column.exprId());
+      return column.name().equals(name) ? column : column.withName(name);
+    }
+  }
+
+  /** Without aliases, and functions that stand for others as those others. */
+  private static final class Plain extends scala.runtime.AbstractPartialFunction {
+    private final boolean wholly;
+
+    /** Wholly: also where what a function stands for cannot be written as SQL. */
+    Plain(boolean wholly) {
+      this.wholly = wholly;
+    }
+
+    public boolean isDefinedAt(Object e) {
+      return e instanceof Alias
+          || e instanceof With
+          || e instanceof MultiLikeBase
+          || (wholly && (isCollatedText(e) || isIdle(e) || isConstantCast(e)))
+          || (e instanceof RuntimeReplaceable && (wholly || isTransparent(e)));
+    }
+
+    public Object applyOrElse(Object e, scala.Function1 otherwise) {
+      if (e instanceof Alias) return ((Alias) e).child();
+      if (e instanceof With) return withoutNames((With) e);
+      if (e instanceof MultiLikeBase) return likes((MultiLikeBase) e);
+      if (isCollatedText(e)) {
+        Literal text = (Literal) ((Collate) e).child();
+        return new Literal(text.value(), ((Collate) e).dataType());
+      }
+      if (wholly && isIdle(e)) return ((Cast) e).child();
+      if (wholly && isConstantCast(e)) return folded((Cast) e);
+      if (isDefinedAt(e)) return ((RuntimeReplaceable) e).replacement();
+      return otherwise.apply(e);
+    }
+  }
+
+  /** A cast of a value to the type that it has. */
+  private static boolean isIdle(Object e) {
+    return e instanceof Cast && ((Cast) e).dataType().equals(((Cast) e).child().dataType());
+  }
+
+  private static boolean isConstantCast(Object e) {
+    return e instanceof Cast && isConstant((Cast) e);
+  }
+
+  /** A constant of some types is written as a cast. */
+  private static Expression folded(Cast e) {
+    try {
+      return new Literal(e.eval(null), e.dataType());
+    } catch (Throwable raised) {
+      return e;
+    }
+  }
+
+  /** A text with a collation is written as a call, though it is a constant. */
+  private static boolean isCollatedText(Object e) {
+    return e instanceof Collate && ((Collate) e).child() instanceof Literal;
+  }
+
+  /** What is named once and used several times, written where it is used. */
+  private static Expression withoutNames(With with) {
+    final Map named = new HashMap();
+    for (int i = 0; i < with.defs().size(); i++) {
+      CommonExpressionDef def = (CommonExpressionDef) with.defs().apply(i);
+      named.put(def.id(), def.child());
+    }
+    return (Expression) with.child().transformUp(new Named(named));
+  }
+
+  private static final class Named extends scala.runtime.AbstractPartialFunction {
+    private final Map named;
+
+    Named(Map named) {
+      this.named = named;
+    }
+
+    public boolean isDefinedAt(Object e) {
+      return e instanceof CommonExpressionRef && named.containsKey(((CommonExpressionRef) e).id());
+    }
+
+    public Object applyOrElse(Object e, scala.Function1 otherwise) {
+      return isDefinedAt(e) ? named.get(((CommonExpressionRef) e).id()) : otherwise.apply(e);
+    }
+  }
+
+  /** LIKE ANY and LIKE ALL hold their patterns inside: as single LIKEs they can be written. */
+  private static Expression likes(MultiLikeBase e) {
+    boolean negated = e instanceof NotLikeAll || e instanceof NotLikeAny;
+    boolean all = e instanceof LikeAll || e instanceof NotLikeAll;
+    Expression found = null;
+    for (int i = 0; i < e.patterns().size(); i++) {
+      Expression child = (Expression) e.children().apply(0);
+      Expression pattern = new Literal(e.patterns().apply(i), child.dataType());
+      Expression one = new Like(child, pattern, '\\');
+      if (negated) one = new Not(one);
+      if (found == null) found = one;
+      else found = all ? (Expression) new And(found, one) : (Expression) new Or(found, one);
+    }
+    return found;
+  }
+
+  /** Whether what a function stands for can be written as SQL. */
+  private static boolean isTransparent(Object e) {
+    return !(e instanceof AggregateFunction)
+        && !hidesCalls(((RuntimeReplaceable) e).replacement());
+  }
+
+  private static boolean hidesCalls(Expression e) {
+    if (e.getClass().getName().contains(".expressions.objects.")) return true;
+    for (int i = 0; i < e.children().size(); i++) {
+      if (hidesCalls((Expression) e.children().apply(i))) return true;
+    }
+    return false;
+  }
+
+  /** The arguments a user wrote. */
+  private static List partsOf(Expression e) {
+    scala.collection.Seq found = e.children();
+    if (e instanceof InheritAnalysisRules) found = ((InheritAnalysisRules) e).parameters();
+    List parts = new ArrayList();
+    for (int i = 0; i < found.size(); i++) parts.add(found.apply(i));
+    return parts;
+  }
+
+  private int sameAs(Expression e) {
+    Object canonical = e.canonicalized();
+    Object known = same.get(canonical);
+    if (known == null) {
+      known = Integer.valueOf(same.size());
+      same.put(canonical, known);
+    }
+    return ((Integer) known).intValue();
+  }
+
+  // -- writing expressions ----------------------------------------------------------------------
+
+  /**
+   * An expression as SQL over the columns of the stream, or else over columns of results: where the
+   * expressions with some numbers stand as columns by name.
+   */
+  public String sql(int number, List numbers, List names, boolean overStream) {
+    IdentityHashMap exactly = new IdentityHashMap();
+    Map alike = new HashMap();
+    for (int i = 0; i < numbers.size(); i++) {
+      Expression e = (Expression) numbered.get(((Integer) numbers.get(i)).intValue());
+      Expression column = column((String) names.get(i), e, overStream);
+      if (e instanceof Literal) exactly.put(e, column);
+      else alike.put(e.canonicalized(), column);
+    }
+    Expression e = (Expression) numbered.get(number);
+    String sql = written(e, exactly, alike);
+    Claim claim = new Claim();
+    claim.number = number;
+    claim.sql = sql;
+    claim.meant = (Expression) e.transformDown(new Stand(exactly, alike));
+    (overStream ? claimsOverStream : claimsOverResults).add(claim);
+    return sql;
+  }
+
+  /**
+   * The number of the first expression whose SQL Spark does not read as that expression, or -1. Some
+   * are written in a way that loses a part of them, and nobody lists which.
+   */
+  public int unfaithful(SessionState state) {
+    return ((Integer) within(state, new Doubt(state))).intValue();
+  }
+
+  private final class Doubt extends scala.runtime.AbstractFunction0 {
+    private final SessionState state;
+
+    Doubt(SessionState state) {
+      this.state = state;
+    }
+
+    public Object apply() {
+      return Integer.valueOf(firstUnfaithful(state));
+    }
+  }
+
+  private int firstUnfaithful(SessionState state) {
+    List columns = new ArrayList(standsOverStream.values());
+    for (int i = 0; i < relation.output().size(); i++) columns.add(relation.output().apply(i));
+    int found = unfaithful(state, claimsOverStream, columns);
+    if (found >= 0) return found;
+    return unfaithful(state, claimsOverResults, new ArrayList(standsOverResults.values()));
+  }
+
+  /** Why the last expression was not read back. */
+  public String refusal() {
+    return refusal;
+  }
+
+  private int unfaithful(SessionState state, List claims, List columns) {
+    if (claims.isEmpty()) return -1;
+    List named = new ArrayList();
+    try {
+      for (int i = 0; i < claims.size(); i++) {
+        String sql = ((Claim) claims.get(i)).sql;
+        named.add(alias(state.sqlParser().parseExpression(sql)));
+      }
+      LogicalPlan over =
+          new LocalRelation(toSeq(columns), toSeq(new ArrayList()), false, scala.Option.empty());
+      LogicalPlan plan = new Project(toSeq(named), over);
+      Project read =
+          (Project) state.executePlan(plan, state.executePlan$default$2()).analyzed();
+      for (int i = 0; i < claims.size(); i++) {
+        Claim claim = (Claim) claims.get(i);
+        Expression found = (Expression) read.projectList().apply(i);
+        if (!canonical(claim.meant).equals(canonical(found))) {
+          refusal = canonical(claim.meant) + " / " + canonical(found);
+          return claim.number;
+        }
+      }
+      return -1;
+    } catch (Throwable refused) {
+      refusal = String.valueOf(refused);
+      if (claims.size() == 1) return ((Claim) claims.get(0)).number;
+      for (int i = 0; i < claims.size(); i++) {
+        int found = unfaithful(state, claims.subList(i, i + 1), columns);
+        if (found >= 0) return found;
+      }
+      return ((Claim) claims.get(0)).number;
+    }
+  }
+
+  private static Expression alias(Expression e) {
+    return new Alias(
+        e,
+        "e",
+        NamedExpression$.MODULE$.newExprId(),
+        toSeq(new ArrayList()),
+        scala.Option.empty(),
+        toSeq(new ArrayList()));
+  }
+
+  /** An expression without anything that does not change its meaning. */
+  private static Expression canonical(Expression e) {
+    return ((Expression) e.transformUp(new Plain(true))).canonicalized();
+  }
+
+  private static scala.collection.immutable.Seq toSeq(List items) {
+    return scala.jdk.javaapi.CollectionConverters.asScala(items).toList();
+  }
+
+  private Expression column(String name, Expression e, boolean overStream) {
+    Map stands = overStream ? standsOverStream : standsOverResults;
+    AttributeReference known = (AttributeReference) stands.get(name);
+    if (known == null) {
+      known = attribute(name, e);
+      stands.put(name, known);
+    }
+    return known;
+  }
+
+  private static AttributeReference attribute(String name, Expression e) {
+    return new AttributeReference(
+        name,
+        e.dataType(),
+        true,
+        Metadata.empty(),
+        NamedExpression$.MODULE$.newExprId(),
+        toSeq(new ArrayList()));
+  }
+
+  private String written(Expression e, IdentityHashMap exactly, Map alike) {
+    List raw = new ArrayList();
+    Write write = new Write(exactly, alike, raw);
+    String sql = ((Expression) e.transformDown(write)).sql();
+    for (int i = raw.size() - 1; i >= 0; i--) {
+      sql = sql.replace(RAW + i + "__", (String) raw.get(i));
+    }
+    return sql;
+  }
+
+  private static final class Claim {
+    int number;
+    String sql;
+    Expression meant;
+  }
+
+  /** Columns in the place of some expressions. */
+  private static class Stand extends scala.runtime.AbstractPartialFunction {
+    private final IdentityHashMap exactly;
+    private final Map alike;
+
+    Stand(IdentityHashMap exactly, Map alike) {
+      this.exactly = exactly;
+      this.alike = alike;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return standsFor((Expression) node) != null;
+    }
+
+    public Object applyOrElse(Object node, scala.Function1 otherwise) {
+      Object found = standsFor((Expression) node);
+      return found != null ? found : otherwise.apply(node);
+    }
+
+    final Object standsFor(Expression e) {
+      if (exactly.containsKey(e)) return exactly.get(e);
+      return e.resolved() ? alike.get(e.canonicalized()) : null;
+    }
+  }
+
+  /** The same, and names without their stream; text in the place of what cannot be written. */
+  private final class Write extends scala.runtime.AbstractPartialFunction {
+    private final IdentityHashMap exactly;
+    private final Map alike;
+    private final Stand stand;
+    private final List raw;
+
+    Write(IdentityHashMap exactly, Map alike, List raw) {
+      this.exactly = exactly;
+      this.alike = alike;
+      this.stand = new Stand(exactly, alike);
+      this.raw = raw;
+    }
+
+    public boolean isDefinedAt(Object e) {
+      return stand.isDefinedAt(e)
+          || e instanceof AttributeReference
+          || e instanceof InheritAnalysisRules
+          || e instanceof Collate
+          || e instanceof HigherOrderFunction;
+    }
+
+    public Object applyOrElse(Object node, scala.Function1 otherwise) {
+      Expression e = (Expression) node;
+      if (stand.isDefinedAt(e)) return stand.standsFor(e);
+      if (e instanceof Collate) {
+        Collate collate = (Collate) e;
+        String name = collate.collation().sql().replace("`", "").replace("'", "");
+        name = name.substring(name.lastIndexOf('.') + 1);
+        return raw("(" + written(collate.child(), exactly, alike) + " COLLATE " + name + ")", e);
+      }
+      if (e instanceof AttributeReference) {
+        return ((AttributeReference) e).withQualifier(toSeq(new ArrayList()));
+      }
+      if (e instanceof InheritAnalysisRules) {
+        List parts = new ArrayList();
+        scala.collection.Seq given = ((InheritAnalysisRules) e).parameters();
+        for (int i = 0; i < given.size(); i++) {
+          parts.add(written((Expression) given.apply(i), exactly, alike));
+        }
+        return raw(((InheritAnalysisRules) e).makeSQLString(toSeq(parts)), e);
+      }
+      if (e instanceof HigherOrderFunction && e.origin().startIndex().isDefined()) {
+        // The names of a lambda's variables are lost in the plan: the user's own words are not.
+        int start = ((Integer) e.origin().startIndex().get()).intValue();
+        int stop = ((Integer) e.origin().stopIndex().get()).intValue();
+        int from = text.offsetByCodePoints(0, start); // places count letters, strings do not
+        return raw(text.substring(from, text.offsetByCodePoints(from, stop + 1 - start)), e);
+      }
+      return otherwise.apply(e);
+    }
+
+    private Expression raw(String sql, Expression e) {
+      raw.add(sql);
+      return attribute(RAW + (raw.size() - 1) + "__", e);
+    }
+  }
+}

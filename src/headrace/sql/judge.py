@@ -1,0 +1,134 @@
+"""What a text may be: the shape of its plan before analysis, the kinds of its expressions after."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from headrace.errors import QueryError, UnsupportedQuery, near
+from headrace.sql.kinds import (
+    ALLOWED,
+    REFUSED_EXPRESSIONS,
+    REFUSED_OPERATORS,
+    SHAPE,
+    SUPPORTED_AGGREGATES,
+)
+from headrace.sql.text import error_at
+from headrace.sql.tree import Node, Operator
+
+_PARSED = {
+    "Project", "Aggregate", "Filter", "UnresolvedHaving", "Sort", "GlobalLimit", "LocalLimit",
+    "SubqueryAlias", "UnresolvedSubqueryColumnAliases", "UnresolvedRelation",
+}  # fmt: skip
+_NAMED = {"SubqueryAlias", "UnresolvedSubqueryColumnAliases", "UnresolvedRelation"}
+_OURS = {"kmeans", "kmeans_cost"}
+_BUILTIN = (["builtin"], ["system", "builtin"])
+_NOW = re.compile(r"'\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+_REPLAY = "a replay after a failure must give the same answer: use the tuple's columns"
+
+
+def stream_of(text: str, plan: Operator, streams: Iterable[str]) -> str:
+    """The stream that a parsed text reads; a text of any other shape is refused with its place.
+
+    Nothing has been looked up yet: what is not refused here names no table, file or function
+    beside the streams and what is built into Spark.
+    """
+    _refuse_deep(text, plan)
+    relation = plan
+    while relation.children:
+        relation = relation.children[0]
+    by_folded = {s.lower(): s for s in streams}
+    name = relation.names[-1] if relation.names else ""
+    if len(relation.names) != 1 or name.lower() not in by_folded:
+        full = ".".join(relation.names)
+        raise error_at(text, relation.span, f"there is no stream {full!r}", *near(name, streams))
+    return by_folded[name.lower()]
+
+
+def _refuse_deep(text: str, plan: Operator) -> None:
+    below_alias = False
+    at: Operator | None = plan
+    while at is not None:
+        if below_alias and at.kind not in _NAMED:
+            raise error_at(text, at.span, "subqueries are not supported", kind=UnsupportedQuery)
+        _refuse_operator(text, at)
+        for node in at.nodes:
+            _refuse_unresolved(text, node)
+        below_alias = at.kind in _NAMED
+        at = at.children[0] if at.children else None
+
+
+def _refuse_operator(text: str, operator: Operator) -> None:
+    if operator.kind == "OneRowRelation":
+        raise QueryError("there is no FROM", choices=(SHAPE,))
+    if operator.kind == "Sort" and not operator.is_global:
+        raise error_at(text, operator.span, "SORT BY is not supported", kind=UnsupportedQuery)
+    if operator.kind in _PARSED and len(operator.children) <= 1:
+        return
+    known = REFUSED_OPERATORS.get(operator.kind)
+    reason = known or f"{_words(operator.kind)} is not a query over a stream"
+    raise error_at(text, operator.span, reason, SHAPE, kind=UnsupportedQuery)
+
+
+def _words(kind: str) -> str:
+    """Spark's name for a command as a reader knows it: CreateTable is CREATE TABLE."""
+    plain = kind.removesuffix("Command").removesuffix("Statement")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).upper()
+
+
+def _refuse_unresolved(text: str, node: Node) -> None:
+    reason = REFUSED_EXPRESSIONS.get(node.kind)
+    if reason is not None:
+        raise error_at(text, node.span, reason, kind=UnsupportedQuery)
+    if node.kind == "UnresolvedFunction":
+        *qualifier, name = [n.lower() for n in node.names]
+        if name in _OURS and not qualifier:
+            return
+        if not node.builtin or (qualifier and qualifier not in _BUILTIN):
+            full = ".".join(node.names)
+            raise error_at(
+                text, node.span, f"there is no function {full!r} built into Spark",
+                "functions of a catalogue or of Python are not run",
+            )  # fmt: skip
+
+
+def refuse_unlisted(text: str, nodes: Iterable[Node]) -> None:
+    """Refuse every analyzed expression that is not known to be safe to share and to replay."""
+    for top in nodes:
+        for node in top.walk():
+            _refuse_kind(text, node)
+
+
+def _refuse_kind(text: str, node: Node) -> None:
+    if node.kind == "AggregateExpression" and node.children[0].kind not in ALLOWED:
+        raise error_at(
+            text, node.span, f"the aggregate {node.children[0].name} is not supported",
+            f"supported: {SUPPORTED_AGGREGATES}", kind=UnsupportedQuery,
+        )  # fmt: skip
+    called = text[slice(*node.span)] if node.span is not None else ""
+    if node.kind == "Literal" and node.type in _TIMES and _NOW.search(called):
+        raise _varies(text, node, called)
+    if node.varies and node.kind not in _VARIES_HARMLESSLY and not _varies_below(node):
+        raise _varies(text, node, called or node.kind)
+    if node.kind not in ALLOWED:
+        if node.kind.startswith("Current") or node.kind in _CLOCKS:
+            raise _varies(text, node, called or node.kind)
+        name = called.split("(")[0].strip()
+        raise error_at(
+            text, node.span, f"the expression {name} ({node.kind}) is not run",
+            "only expressions that read nothing but the tuple", kind=UnsupportedQuery,
+        )  # fmt: skip
+
+
+_TIMES = {"timestamp", "timestamp_ntz", "date", "time(6)"}
+_CLOCKS = {"Now", "LocalTimestamp", "SparkVersion", "SparkPartitionID", "InputFileName"}
+_VARIES_HARMLESSLY = {"RaiseError"}
+"""Spark must not move it about, but whether it raises depends on the tuple alone."""
+
+
+def _varies_below(node: Node) -> bool:
+    return any(c.varies for c in node.children)
+
+
+def _varies(text: str, node: Node, what: str) -> QueryError:
+    return error_at(text, node.span, f"{what} is not deterministic", _REPLAY, kind=UnsupportedQuery)
