@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headrace.kernels.compiled import CompiledPlan
 from headrace.kernels.holistic import hll_registers
-from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.ingest import ingest
 from headrace.query.needs import needs_of
 from headrace.query.plan import derived_name
 from headrace.query.window import SessionWindow, TimeWindow

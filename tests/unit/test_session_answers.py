@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from headrace.kernels import sections
-from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.compiled import CompiledPlan
+from headrace.kernels.ingest import ingest
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_sessions
 from headrace.query.predicate import Always
@@ -66,7 +67,8 @@ class Shared:
         for number, cells in ingest(self.plan, table, times, watermark).cells.items():
             group = self.plan.groups[number]
             kept = sections.decode(sections.encode(cells), self.key_groups)
-            arrival = Arrival(self.order, watermark, kept, group.layout)
+            ((aligned, layout),) = group.blocks([kept])
+            arrival = Arrival(self.order, watermark, aligned, layout)
             place = (group.group.keys, group.group.value, group.group.sketch)
             self.arrivals.setdefault(place, []).append(arrival)
         self.order += 1
