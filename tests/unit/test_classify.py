@@ -168,7 +168,7 @@ WAYS = [
     (3, 14, "_ByTruth"),
     (2, 40, "_ByTruth"),
     (1, 40, "_ByTruth"),
-    (20, 14, "_ByMeeting"),
+    (17, 14, "_ByMeeting"),
     (8, 40, "_ByMeeting"),
     (70, 13, "_ByMeeting"),
 ]
@@ -193,7 +193,7 @@ def test_any_number_of_columns_is_classified(members: int, count: int, way: str,
 def test_what_has_occurred_before_is_not_evaluated_again(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    members, count = {"_ByGrid": (4, 3), "_ByTruth": (3, 14), "_ByMeeting": (20, 14)}[way]
+    members, count = {"_ByGrid": (4, 3), "_ByTruth": (3, 14), "_ByMeeting": (17, 14)}[way]
     rng = random.Random(4)
     names = many_columns(count)
     predicates = [wide(rng, names) for _ in range(members)]
@@ -273,6 +273,8 @@ def test_a_selection_over_forty_columns_looks_each_of_them_up_once(
     asked: list[str] = []
     look_up = Axis.look_up
     monkeypatch.setattr(Axis, "look_up", lambda a, c, m: asked.append(a.column) or look_up(a, c, m))
+    codes = Axis.codes
+    monkeypatch.setattr(Axis, "codes", lambda a, c: asked.append(a.column) or codes(a, c))
     kept = matching(predicate, columns, 90)
     assert sorted(asked) == sorted(names)
     assert kept.tolist() == [truth(predicate, row) is True for row in rows]
@@ -363,6 +365,20 @@ def test_the_look_up_table_and_the_binary_search_agree(rows: int) -> None:
     # One far value forces the binary search.
     far = space.classify({"number": pa.array(np.append(data, 2**40))}, rows + 1)
     assert near.tolist() == far[:-1].tolist()
+
+
+@pytest.mark.parametrize("name", ["number", "far", "money", "ratio", "word", "flag", "day"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tuple_is_told_what_its_code_means(name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    kind, values, cuts = described(name)
+    axis = Axis(name, tuple(sorted(rng.sample(cuts, rng.randint(1, len(cuts))))))
+    column = pa.array([*values, None], kind)
+    # With few changes along the axis values are compared, with many looked up.
+    for share in (0.1, 0.5):
+        meaning = np.array([rng.random() < share for _ in range(axis.size)])
+        expected = meaning[axis.codes(column)]
+        assert axis.look_up(column, meaning).tolist() == expected.tolist()
 
 
 def test_strings_are_compared_as_bytes_to_the_last_one() -> None:

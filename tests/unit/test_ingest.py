@@ -71,6 +71,24 @@ def test_late_tuples_are_counted_for_each_query_that_missed_them(seed: int) -> N
     assert flagged == {n for some in late.values() for n in some}
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_late_tuples_of_too_many_classes_are_counted_alike(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    queries = active(random_texts(rng, 8))
+    rows, watermark = random_purchases(rng, 120), 50
+    usual = ingest(planned(queries), *table_of(rows), watermark)
+    monkeypatch.setattr("headrace.kernels.classes.LARGEST_LAYOUT", 0)
+    plan = planned(queries)
+    varied = ingest(plan, *table_of(rows), watermark)
+    assert any(len(g.group.axes) > 1 for g in plan.groups.values())
+    assert varied.late == usual.late
+    assert usual.late_rows is not None
+    assert varied.late_rows is not None
+    assert varied.late_rows.tolist() == usual.late_rows.tolist()
+
+
 def test_in_time_nothing_is_late() -> None:
     queries = active(random_texts(random.Random(1), 3))
     made = ingest(planned(queries), *table_of(random_purchases(random.Random(1), 50)), BEGINNING)

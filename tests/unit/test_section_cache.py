@@ -10,6 +10,7 @@ import pytest
 
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
+from headrace.kernels.compiled import CompiledGroup
 from headrace.query.predicate import Always
 from headrace.query.window import TimeWindow
 from headrace.spark.messages import SectionRef
@@ -76,6 +77,15 @@ def test_sections_of_the_same_slices_come_as_one_block(written: Written) -> None
     (one, _), (other, _) = written.section("a"), written.section("b")
     (block,) = cache.read(written.store, [one, other], ALL, 1, written.reader)
     assert int(block.rows.sum()) == 1800
+
+
+def test_a_section_is_read_again_when_classes_are_numbered_anew(written: Written) -> None:
+    cache = SectionCache(1 << 20)
+    ref, _ = written.section("a")
+    (first,) = cache.read(written.store, [ref], ALL, 1, written.reader)
+    (second,) = cache.read(written.store, [ref], ALL, 2, CompiledGroup(written.reader.group))
+    assert second is not first
+    assert second.rows.tolist() == first.rows.tolist()
 
 
 def test_one_more_section_of_a_slice_is_seen(written: Written) -> None:

@@ -150,6 +150,28 @@ def test_sessions_are_told_once_and_as_each_query_alone_would_say(seed: int, tas
     assert_told(results, queries, {q.uid: batches for q in queries})
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_sessions_go_on_where_tuples_are_of_too_many_classes(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(200 + seed)
+    texts = [rng.choice(SHAPES).format(where=where, gap=rng.choice([2, 5, 11])) for where in WHERES]
+    queries = active(texts)
+    batches = random_batches(rng, 6)
+    shared = Shared(planned(queries), queries)
+    results: list[Any] = []
+    for watermark, rows in batches:
+        results += shared.fire(watermark)
+        with monkeypatch.context() as patch:
+            if rng.random() < 0.5:
+                patch.setattr("headrace.kernels.classes.LARGEST_LAYOUT", 0)
+            # Every batch in a process of its own.
+            shared.plan = planned(queries)
+            shared.take(watermark, rows)
+    results += shared.fire(1000)
+    assert_told(results, queries, {q.uid: batches for q in queries})
+
+
 @pytest.mark.parametrize("seed", range(15))
 def test_open_sessions_outlive_a_change_of_the_plan(seed: int) -> None:
     #   plan A: the first query alone        plan B: with others, other classes and a smaller gap

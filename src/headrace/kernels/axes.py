@@ -17,6 +17,8 @@ Columns = Mapping[str, pa.Array | pa.ChunkedArray]
 """Columns of some tuples by name."""
 
 _TABLE = 1 << 16
+_FEW_CHANGES = 3
+"""So many comparisons are cheaper than to look a code up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,11 @@ class Axis:
     def size(self) -> int:
         """Number of codes, with the one for null."""
         return len(self.cuts) + 2
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are compared byte by byte."""
+        return bool(self.cuts) and isinstance(self.cuts[0], bytes)
 
     def code_of(self, bound: Bound, default: int) -> int:
         """The first code at or above a bound."""
@@ -45,7 +52,7 @@ class Axis:
 
     def _found(self, column: pa.Array | pa.ChunkedArray, meaning: Array | None) -> Array:
         array = flat(column)
-        if self.cuts and isinstance(self.cuts[0], bytes):
+        if self.is_text:
             found = _of_strings(array, [c for c in self.cuts if isinstance(c, bytes)], meaning)
             valid = None
         else:
@@ -63,6 +70,14 @@ class Axis:
 def _of_numbers(data: Array, cuts: Array, meaning: Array | None) -> Array:
     if cuts.size == 0 or data.size == 0:
         return _meant(np.zeros(len(data), dtype=np.int64), meaning)
+    if meaning is not None and meaning.dtype == np.bool_:
+        changes = np.flatnonzero(meaning[1:-1] != meaning[:-2])
+        if len(changes) <= _FEW_CHANGES:
+            # Backwards from the last code, which is that of NaN, too: it is below no cut.
+            found: Array = np.full(len(data), meaning[-2])
+            for cut in cuts[changes]:
+                found ^= data < cut
+            return found
     if data.dtype == np.int64:
         low, high = int(data.min()), int(data.max())
         if high - low < min(_TABLE, len(data)):

@@ -25,8 +25,8 @@ MOST_COMBINATIONS = 1 << 16
 """Remembered of a grid that is too large for a table. Where a chunk of a million tuples has more,
 each stands for a handful of tuples: finding them costs more than it saves."""
 _FEW_QUERIES = 16
-_FEW_LOOK_UPS = 64
-"""To find combinations on a large grid takes about as long as so many look-ups of a column."""
+_FEW_LOOK_UPS = 128
+"""To find combinations on a large grid takes about as long as so many comparisons of a column."""
 _UNKNOWN = -2
 _WIDEST = 1 << 62
 

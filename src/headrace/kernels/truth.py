@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from headrace.kernels.axes import Axis, Columns, axes_of
-from headrace.kernels.columns import Array, Bools
+from headrace.kernels.columns import Array, Bools, Ints
 from headrace.query.plan import Member, axis_of
 from headrace.query.predicate import (
     Always,
@@ -44,8 +44,10 @@ class Points:
             case And(items) | Or(items):
                 # All must be TRUE for AND, and all FALSE for OR; otherwise one is enough.
                 together = isinstance(predicate, And) == value
-                found = np.full(self._count, together)
-                for item in items:
+                if not items:
+                    return np.full(self._count, together)
+                found = self.where(items[0], value)
+                for item in items[1:]:
                     part = self.where(item, value)
                     if together:
                         found &= part
@@ -63,8 +65,17 @@ def points_of(axes: tuple[Axis, ...], codes: dict[str, Array], count: int) -> Po
 
 
 def tuples_of(axes: tuple[Axis, ...], columns: Columns, rows: int) -> Points:
-    """Tuples as points: an atom costs one look-up of its column."""
-    return Points(axes, rows, lambda axis, meaning: axis.look_up(columns[axis.column], meaning))
+    """Tuples as points: an atom costs one look-up of its column, or of its codes if it is text."""
+    codes: dict[str, Ints] = {}
+
+    def look_up(axis: Axis, meaning: Bools) -> Bools:
+        if not axis.is_text:
+            return axis.look_up(columns[axis.column], meaning)
+        if axis.column not in codes:
+            codes[axis.column] = axis.codes(columns[axis.column])
+        return meaning[codes[axis.column]]
+
+    return Points(axes, rows, look_up)
 
 
 def _codes_where(leaf: Ranges | IsNull | Truth, axis: Axis, value: bool) -> Bools:

@@ -115,10 +115,12 @@ def _explain_group(
 
 def _explain_classes(group: Group, sections: Sequence[SectionRef]) -> str:
     """Of one column the plan knows all classes; of several, the state tells those that occur."""
+    count = classes_of(group, sections)
     if len(group.axes) <= 1:
-        return f"classes: {classes_of(group, sections)}"
-    found = classes_of(group, sections)
-    return f"classes: {found} found so far" if found else "classes: as they occur"
+        return f"classes: {count}"
+    if group.representation == "vectors" or len(group.members) == 1:
+        return "classes: not kept, but one result per query"
+    return f"classes: {count} found so far"
 
 
 def explain_query(query: ActiveQuery, plan: SharedPlan) -> str:
