@@ -11,7 +11,7 @@ import pytest
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
 from headrace.kernels.compiled import CompiledGroup
-from headrace.query.predicate import Always
+from headrace.query.predicate import Always, Predicate, Ranges
 from headrace.query.window import TimeWindow
 from headrace.spark.messages import SectionRef
 from headrace.spark.section_cache import SectionCache
@@ -29,7 +29,12 @@ class Written:
     def __init__(self, folder: Path) -> None:
         self.store = Store(str(folder))
         self.store.make()
-        self.plan = compiled(group_of([(1, Always(), TimeWindow(10, 10))], CALLS))
+        self.serve([Always()])
+
+    def serve(self, predicates: list[Predicate]) -> None:
+        """The queries from now on."""
+        members = [(n, p, TimeWindow(10, 10)) for n, p in enumerate(predicates)]
+        self.plan = compiled(group_of(members, CALLS))
         self.reader = self.plan.groups[0]
 
     def section(self, name: str, rows: int = 900) -> tuple[SectionRef, Cells]:
@@ -81,9 +86,11 @@ def test_sections_of_the_same_slices_come_as_one_block(written: Written) -> None
 
 def test_a_section_is_read_again_when_classes_are_numbered_anew(written: Written) -> None:
     cache = SectionCache(1 << 20)
+    written.serve([Ranges("p", ((5, None),)), Ranges("q", ((0.0, None),))])
     ref, _ = written.section("a")
     (first,) = cache.read(written.store, [ref], ALL, 1, written.reader)
-    (second,) = cache.read(written.store, [ref], ALL, 2, CompiledGroup(written.reader.group))
+    assert cache.read(written.store, [ref], ALL, 2, written.reader)[0] is first
+    (second,) = cache.read(written.store, [ref], ALL, 3, CompiledGroup(written.reader.group))
     assert second is not first
     assert second.rows.tolist() == first.rows.tolist()
 

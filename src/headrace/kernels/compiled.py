@@ -65,7 +65,7 @@ class PerQuery:
 
 @dataclass(frozen=True)
 class CompiledGroup:
-    """A group with its class space; cheap to make, cached by the plan's version."""
+    """A group, and what a process has learned of its classes; cached by the plan's version."""
 
     group: Group
 
@@ -101,15 +101,21 @@ class CompiledGroup:
         return Layout.of(self.uids, self.space.query_sets, ordered=True)
 
     @cached_property
-    def numbering(self) -> Classes:
+    def _told(self) -> Classes:
         """Classes that sections have told of. They are numbered apart from those of tuples, which
         may be forgotten at any time."""
         return Classes(self.uids)
 
+    @property
+    def numbering(self) -> Classes | None:
+        """Aligned cells are good for as long as this is the same object: None where columns mean
+        the same in every process."""
+        return None if self._by_plan or self.per_query else self._told
+
     def layout_of(self, cells: Cells) -> Layout:
         """What the columns of aligned cells stand for."""
         if cells.query_sets is not None:
-            return self.numbering.layout
+            return self._told.layout
         return self._intervals if self._by_plan else self._vectors
 
     @property
@@ -125,13 +131,13 @@ class CompiledGroup:
             if one.query_sets is None:
                 out.append(one)
                 continue
-            numbers = self.numbering.numbers_of(one.query_sets)
+            numbers = self._told.numbers_of(one.query_sets)
             if numbers is None:
                 own = Layout.of(self.uids, one.query_sets, ordered=False)
                 turned = to_queries(one, own, self.uids)
                 out += [] if turned is None else [turned]
                 continue
-            known = self.numbering.layout.query_sets
+            known = self._told.layout.query_sets
             if np.array_equal(numbers, np.arange(one.columns)):
                 out.append(replace(one, query_sets=known[: one.columns]))
                 continue

@@ -71,7 +71,7 @@ class Group:
 
     ``value`` names a further key whose distinct values are kept, for distinct counts, percentiles
     and sketches (``sketch`` is then the precision of the registers that stand for the values).
-    ``axes`` are the columns whose constants cut the class space.
+    ``axes`` are the columns whose constants tell classes apart.
     """
 
     number: int
