@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import random
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import window
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import headrace as hr
 from tests.spark.helpers import SCHEMA, at, pairs, rows
@@ -139,3 +147,98 @@ def test_off_runs_each_query_as_a_pipeline_of_its_own(spark: SparkSession) -> No
         assert pairs(first.collect(), "start", "n") == [(at(0), 1), (at(10), 2), (at(20), 1)]
         assert pairs(second.collect(), "start", "n") == [(at(20), 1)]
         assert second.stop() == at(31)
+
+
+COLUMNS = [f"c{n}" for n in range(40)]
+WIDE = pa.schema([*SCHEMA, *((c, pa.int64()) for c in COLUMNS)])
+
+
+def _wide_rows(seed: int, seconds: Iterable[int]) -> list[dict[str, Any]]:
+    rng = random.Random(seed)
+    return [
+        r | {c: rng.choice([0, 1, 2, None]) for c in COLUMNS}
+        for second in seconds
+        for r in rows([second] * 5, k=rng.choice("ab"))
+    ]
+
+
+def test_a_query_of_forty_columns_is_answered_beside_others_and_after_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    wheres = [
+        " OR ".join(
+            f"({a} > 0 AND {b} = 1)" for a, b in zip(COLUMNS[::2], COLUMNS[1::2], strict=True)
+        ),
+        " AND ".join(f"({c} >= 0 OR {c} IS NULL)" for c in COLUMNS[:14]),
+        *(f"c0 >= {n % 3} {op} c1 <= {n % 2}" for n in range(6) for op in ("AND", "OR")),
+    ]
+    sql = [
+        f"SELECT window.start AS start, k, COUNT(*) AS n FROM s WHERE {where} "
+        "GROUP BY window(time, '10 seconds'), k"
+        for where in wheres
+    ]
+    stream = hr.testing.MemoryStream(WIDE, path=tmp_path / "stream")
+    every: list[dict[str, Any]] = []
+
+    def declare() -> hr.Session:
+        session = hr.Session(spark, checkpoint=str(tmp_path / "checkpoint"))
+        session.stream("s", stream, event_time="time")
+        return session
+
+    def push(seed: int, seconds: Iterable[int]) -> None:
+        made = _wide_rows(seed, seconds)
+        every.extend(made)
+        stream.push(made)
+
+    options = [{"path": str(tmp_path / f"out{n}")} for n in range(len(sql))]
+    with declare() as session:
+        for n, text in enumerate(sql):
+            session.sql(text, name=f"q{n}", sink="parquet", options=options[n])
+        session.start()
+        push(1, range(12))
+        session.process_all_available()
+        explained = session.explain()
+        assert "c38 (1 cuts), c39 (2 cuts)" in explained.replace("\n", " ")
+        assert "found so far" in explained
+        assert session.metrics().classes > 0
+        push(2, range(12, 18))
+        session.process_all_available()
+    with declare() as session:
+        session.start()
+        push(3, range(15, 30))
+        session.process_all_available()
+        stream.push(_wide_rows(4, [100]))
+        session.process_all_available()
+    tuples = spark.createDataFrame(every, schema=from_arrow_schema(WIDE))
+    for where, option in zip(wheres, options, strict=True):
+        found = pairs(pq.read_table(option["path"]), "start", "k", "n")
+        batch = tuples.where(where).groupBy(window("time", "10 seconds"), "k").count()
+        wanted = [
+            (r["window"]["start"].replace(tzinfo=dt.UTC), r["k"], r["count"])
+            for r in batch.collect()
+        ]
+        assert found == sorted(wanted)
+
+
+def test_state_of_an_earlier_version_is_refused_in_words(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    stream = hr.testing.MemoryStream(SCHEMA, path=tmp_path / "stream")
+    checkpoint = tmp_path / "checkpoint"
+    sql = "SELECT window.start AS start, COUNT(*) AS n FROM s GROUP BY window(time, '10 seconds')"
+    with hr.Session(spark, checkpoint=str(checkpoint)) as session:
+        session.stream("s", stream, event_time="time")
+        session.sql(sql, name="q", sink="parquet", options={"path": str(tmp_path / "out")})
+        session.start()
+        stream.push(rows([1]))
+        session.process_all_available()
+    for path in checkpoint.rglob("*.commit.json"):
+        record = json.loads(path.read_text())
+        for section in record["sections"]:
+            del section["classes"]
+        path.write_text(json.dumps(record))
+    with (
+        hr.Session(spark, checkpoint=str(checkpoint)) as session,
+        pytest.raises(hr.ExecutionError, match=r"'s'.*an earlier version.*classes"),
+    ):
+        session.stream("s", stream, event_time="time")

@@ -14,8 +14,10 @@ import pyarrow as pa
 from headrace.kernels import sections
 from headrace.kernels.answers import Result, Setting
 from headrace.kernels.blocks import Block
+from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints
-from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.compiled import CompiledPlan
+from headrace.kernels.ingest import ingest
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.shapes import Asked, asked_of
 from headrace.optimizer import share
@@ -97,14 +99,17 @@ def blocks_of(
 ) -> dict[tuple[tuple[str, ...], str | None, int | None], list[Block]]:
     """Ingested batches, through the bytes that are stored between the two halves; or the part of
     them that one of several tasks reads."""
-    found: dict[Any, list[Block]] = {}
+    read: dict[int, list[Cells]] = {}
     for rows in batches:
         table, times = table_of(rows)
         for number, cells in ingest(plan, table, times, BEGINNING).cells.items():
-            group = plan.groups[number]
             kept = sections.decode(sections.encode(cells), key_groups)
-            place = (group.group.keys, group.group.value, group.group.sketch)
-            found.setdefault(place, []).append((kept, group.layout))
+            read.setdefault(number, []).append(kept)
+    found: dict[Any, list[Block]] = {}
+    for number, some in read.items():
+        group = plan.groups[number].group
+        place = (group.keys, group.value, group.sketch)
+        found.setdefault(place, []).extend(plan.groups[number].blocks(some))
     return found
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.kernels.blocks import Answer, Block, Due
-from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.compiled import CompiledPlan
+from headrace.kernels.ingest import ingest
 from headrace.query.logical import AggregateCall
 from headrace.query.plan import Group, Member, Representation, SharedPlan, axis_of
 from headrace.query.predicate import Always, And, IsNull, Not, Or, Predicate, Ranges, leaves
@@ -66,12 +67,8 @@ def compiled(group: Group) -> CompiledPlan:
 
 def blocks_of(plan: CompiledPlan, batches: Iterable[Events]) -> list[Block]:
     """What ingest makes of some batches, with the layout they share."""
-    found = []
-    for events in batches:
-        cells = ingest(plan, events.table, events.times, BEGINNING).cells
-        if 0 in cells:
-            found.append((cells[0], plan.groups[0].layout))
-    return found
+    made = [ingest(plan, events.table, events.times, BEGINNING).cells for events in batches]
+    return plan.groups[0].blocks([cells[0] for cells in made if 0 in cells])
 
 
 def all_due(members: Sequence[Member], low: int = -20, high: int = 80) -> list[Due]:

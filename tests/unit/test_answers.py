@@ -99,6 +99,15 @@ def obvious_rows(queries: list[ActiveQuery], rows: list[Row]) -> dict[tuple[Any,
     return out
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_tuples_of_too_many_classes_are_answered_alike(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.kernels.classes.LARGEST_LAYOUT", 0)
+    monkeypatch.setattr("headrace.kernels.ingest._PAIRS", 30)
+    test_many_queries_are_told_what_each_would_say_alone(100 + seed, 2)
+
+
 @pytest.mark.parametrize("tasks", [1, 3])
 @pytest.mark.parametrize("seed", range(16))
 def test_many_queries_are_told_what_each_would_say_alone(seed: int, tasks: int) -> None:

@@ -1,4 +1,5 @@
-"""kernels/classify.py: a class is a query-set, found by one look-up per axis."""
+"""kernels/classify.py, combinations.py, truth.py: a class is a query-set, and is made when a tuple
+has it; the slow twin evaluates every predicate for every tuple in plain Python."""
 
 from __future__ import annotations
 
@@ -12,7 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headrace.kernels.classify import NOBODY, ClassSpace, class_space, matching
+from headrace.kernels import combinations
+from headrace.kernels.axes import Axis
+from headrace.kernels.classes import NOBODY
+from headrace.kernels.classify import Intervals, class_space
+from headrace.kernels.combinations import Combinations
+from headrace.kernels.truth import matching
 from headrace.query.plan import Group, Member, axis_of, derived_name
 from headrace.query.predicate import (
     Always,
@@ -51,11 +57,16 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any], list[Any]]] = {
 }
 
 
+def described(name: str) -> tuple[pa.DataType, list[Any], list[Any]]:
+    """A column; number_7 is like number."""
+    return COLUMNS[name if name in COLUMNS else name.rpartition("_")[0]]
+
+
 def atom(rng: random.Random, names: list[str]) -> Predicate:
     name = rng.choice(names)
     if name == LIKES:
         return Truth("word LIKE 'a%'")
-    cuts = COLUMNS[name][2]
+    cuts = described(name)[2]
     if rng.random() < 0.2:
         return IsNull(name)
     bounds = [None, *cuts]
@@ -84,7 +95,7 @@ def table(
     columns: dict[str, Any] = {}
     plain: list[dict[str, Any]] = [{} for _ in range(rows)]
     for name in names:
-        kind, values, _ = COLUMNS[name]
+        kind, values, _ = described(name)
         nulls = rng.random() < 0.7
         picked = [rng.choice([*values, None] if nulls else values) for _ in range(rows)]
         array = pa.array([values[0], *picked], kind).slice(1)
@@ -98,10 +109,25 @@ def table(
     return columns, plain
 
 
-def compiled(predicates: list[Predicate]) -> ClassSpace:
+def compiled(predicates: list[Predicate]) -> Any:
     members = tuple(Member(n, n, p) for n, p in enumerate(predicates))  # type: ignore[arg-type]
     axes = sorted({axis_of(leaf) for p in predicates for leaf in leaves(p)})
     return class_space(Group(0, (), None, (), members, tuple(axes), ()))
+
+
+def assert_classified(
+    space: Intervals | Combinations,
+    predicates: list[Predicate],
+    columns: dict[str, Any],
+    rows: list[dict[str, Any]],
+) -> None:
+    """Every tuple is in the class of exactly the queries that keep it."""
+    classes = space.classify(columns, len(rows))
+    assert classes is not None
+    for row, number in zip(rows, classes.tolist(), strict=True):
+        expected = [truth(p, row) is True for p in predicates]
+        found = [False] * len(predicates) if number == NOBODY else list(space.query_sets[number])
+        assert found == expected, (row, predicates)
 
 
 @pytest.mark.parametrize("seed", range(70))
@@ -110,12 +136,151 @@ def test_a_class_is_the_set_of_queries_that_keep_the_tuple(seed: int) -> None:
     names = rng.sample(list(COLUMNS), rng.randint(1, 4))
     predicates = [tree(rng, names, rng.randrange(4)) for _ in range(rng.randint(1, 6))]
     columns, rows = table(rng, names, rng.choice([1, 10, 60]))
+    assert_classified(compiled(predicates), predicates, columns, rows)
+
+
+# -- many columns ---------------------------------------------------------------------------------
+
+
+def many_columns(count: int) -> list[str]:
+    """Names of more columns, of all kinds in turn: number_0, far_1, …"""
+    kinds = [n for n in COLUMNS if n != LIKES]
+    names = []
+    for n in range(count):
+        kind = kinds[n % len(kinds)]
+        names.append(f"{kind}_{n}")
+    return names
+
+
+def wide(rng: random.Random, names: list[str]) -> Predicate:
+    """One predicate over all of these columns, with AND, OR and NOT between them."""
+    found = atom(rng, names[:1])
+    for name in names[1:]:
+        part: Predicate = atom(rng, [name])
+        part = Not(part) if rng.random() < 0.2 else part
+        found = rng.choice([And, Or])((found, part))
+    return found
+
+
+WAYS = [
+    # Members, columns, and how their combinations are found.
+    (6, 6, "_ByGrid"),
+    (3, 14, "_ByTruth"),
+    (2, 40, "_ByTruth"),
+    (1, 40, "_ByTruth"),
+    (17, 14, "_ByMeeting"),
+    (8, 40, "_ByMeeting"),
+    (70, 13, "_ByMeeting"),
+]
+
+
+@pytest.mark.parametrize(("members", "count", "way"), WAYS)
+@pytest.mark.parametrize("seed", range(4))
+def test_any_number_of_columns_is_classified(members: int, count: int, way: str, seed: int) -> None:
+    rng = random.Random(f"{members} {count} {seed}")
+    names = many_columns(count)
+    predicates = [wide(rng, rng.sample(names, count)) for _ in range(members)]
+    if way == "_ByGrid":
+        predicates = [wide(rng, rng.sample(names, 3)) for _ in range(members)]
     space = compiled(predicates)
-    classes = space.classify(columns, len(rows))
-    for row, number in zip(rows, classes.tolist(), strict=True):
-        expected = [truth(p, row) is True for p in predicates]
-        found = [False] * len(predicates) if number == NOBODY else list(space.query_sets[number])
-        assert found == expected, (row, predicates)
+    assert isinstance(space, Combinations)
+    assert type(space._way).__name__ == way
+    for rows in (1, 80, 40):
+        assert_classified(space, predicates, *table(rng, names, rows))
+
+
+@pytest.mark.parametrize("way", ["_ByGrid", "_ByTruth", "_ByMeeting"])
+def test_what_has_occurred_before_is_not_evaluated_again(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members, count = {"_ByGrid": (4, 3), "_ByTruth": (3, 14), "_ByMeeting": (17, 14)}[way]
+    rng = random.Random(4)
+    names = many_columns(count)
+    predicates = [wide(rng, names) for _ in range(members)]
+    space = compiled(predicates)
+    assert isinstance(space, Combinations)
+    assert type(space._way).__name__ == way
+    columns, _ = table(rng, names, 60)
+    first = space.classify(columns, 60)
+    monkeypatch.setattr(type(space._way), "query_sets", None)
+    assert first is not None
+    assert space.classify(columns, 60).tolist() == first.tolist()
+
+
+def test_numbers_of_classes_stay_while_new_ones_come() -> None:
+    space = compiled([Ranges("number", ((0, None),)), Ranges("flag", ((1, None),))])
+    one, other = (
+        {"number": pa.array([n]), "flag": pa.array([f])} for n, f in ((1, False), (1, True))
+    )
+    assert space.classify(one, 1).tolist() == [0]
+    assert space.query_sets.tolist() == [[True, False]]
+    assert space.classify(other, 1).tolist() == [1]
+    assert space.classify(one, 1).tolist() == [0]
+    assert space.query_sets.tolist() == [[True, False], [True, True]]
+
+
+@pytest.mark.parametrize("way", ["_ByGrid", "_ByMeeting"])
+def test_what_is_remembered_is_bounded_and_forgotten_when_it_is_full(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(combinations, "MOST_COMBINATIONS", 50)
+    monkeypatch.setattr("headrace.kernels.classes.LARGEST_LAYOUT", 20 * 28)
+    members, count = {"_ByGrid": (20, 4), "_ByMeeting": (20, 14)}[way]
+    rng = random.Random(9)
+    names = many_columns(count)
+    predicates = [wide(rng, rng.sample(names, 2)) for _ in range(members - 1)]
+    predicates.append(wide(rng, names))
+    space = compiled(predicates)
+    assert isinstance(space, Combinations)
+    assert type(space._way).__name__ == way
+    seen = set()
+    for _ in range(30):
+        assert_classified(space, predicates, *table(rng, names, 25))
+        assert len(space.query_sets) <= 28
+        seen |= {tuple(s) for s in space.query_sets.tolist()}
+    assert len(seen) > 28
+
+
+def test_tuples_of_too_many_classes_are_left_to_each_query(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headrace.kernels.classes.LARGEST_LAYOUT", 6 * 5)
+    rng = random.Random(2)
+    names = ["number", "far", "ratio", "word"]
+    predicates: list[Predicate] = [
+        Ranges("number", ((0, None),)),
+        Ranges("far", ((None, 6),)),
+        Or((Ranges("ratio", ((0.5, None),)), IsNull("number"))),
+        Not(Ranges("word", ((b"b", None),))),
+        IsNull("far"),
+        Ranges("number", ((-3, 2),)),
+    ]
+    space = compiled(predicates)
+    assert isinstance(space, Combinations)
+    columns, rows = table(rng, names, 200)
+    assert space.classify(columns, 200) is None
+    for predicate, kept in zip(predicates, space.each(columns, 200), strict=True):
+        assert kept.tolist() == [truth(predicate, row) is True for row in rows]
+
+
+def test_a_selection_over_forty_columns_looks_each_of_them_up_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = random.Random(6)
+    names = many_columns(40)
+    predicate = wide(rng, names)
+    columns, rows = table(rng, names, 90)
+    asked: list[str] = []
+    look_up = Axis.look_up
+    monkeypatch.setattr(Axis, "look_up", lambda a, c, m: asked.append(a.column) or look_up(a, c, m))
+    codes = Axis.codes
+    monkeypatch.setattr(Axis, "codes", lambda a, c: asked.append(a.column) or codes(a, c))
+    kept = matching(predicate, columns, 90)
+    assert sorted(asked) == sorted(names)
+    assert kept.tolist() == [truth(predicate, row) is True for row in rows]
+
+
+# -- selections, one column, and none -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -135,6 +300,7 @@ def test_on_one_axis_classes_keep_the_order_of_the_column_with_null_last(seed: i
     space = compiled([tree(rng, [name], 2) for _ in range(5)])
     kind, values, _ = COLUMNS[name]
     ordered = pa.array([*values, None], kind)
+    assert isinstance(space, Intervals)
     classes = [c for c in space.classify({name: ordered}, len(ordered)).tolist() if c != NOBODY]
     assert space.ordered
     assert classes == sorted(classes)
@@ -143,10 +309,12 @@ def test_on_one_axis_classes_keep_the_order_of_the_column_with_null_last(seed: i
 @pytest.mark.parametrize("seed", range(30))
 def test_there_is_no_class_that_nobody_wants_and_none_twice(seed: int) -> None:
     rng = random.Random(3000 + seed)
-    space = compiled([tree(rng, ["number", "ratio", "flag"], 2) for _ in range(4)])
+    names = ["number", "ratio", "flag"]
+    space = compiled([tree(rng, names, 2) for _ in range(4)])
+    space.classify(table(rng, names, 60)[0], 60)
     assert space.query_sets.any(axis=1).all()
-    if not space.ordered:
-        assert len({tuple(s) for s in space.query_sets.tolist()}) == space.classes
+    if not isinstance(space, Intervals):
+        assert len({tuple(s) for s in space.query_sets.tolist()}) == len(space.query_sets)
     else:
         neighbours = zip(space.query_sets[:-1], space.query_sets[1:], strict=True)
         assert all((a != b).any() or NOBODY in space.table for a, b in neighbours)
@@ -177,14 +345,15 @@ def test_k_constants_on_one_column_make_at_most_two_k_and_one_classes() -> None:
 
 def test_queries_without_a_predicate_share_one_class_and_read_no_column() -> None:
     space = compiled([Always(), Always()])
-    assert space.axes == ()
+    assert isinstance(space, Intervals)
+    assert space.axis is None
     assert space.classify({}, 3).tolist() == [0, 0, 0]
     assert space.query_sets.tolist() == [[True, True]]
 
 
 def test_a_predicate_that_is_never_true_leaves_every_tuple_to_nobody() -> None:
     space = compiled([Or(()), Ranges("number", ())])
-    assert space.classes == 0
+    assert len(space.query_sets) == 0
     assert space.classify({"number": pa.array([1, None])}, 2).tolist() == [NOBODY, NOBODY]
 
 
@@ -196,6 +365,20 @@ def test_the_look_up_table_and_the_binary_search_agree(rows: int) -> None:
     # One far value forces the binary search.
     far = space.classify({"number": pa.array(np.append(data, 2**40))}, rows + 1)
     assert near.tolist() == far[:-1].tolist()
+
+
+@pytest.mark.parametrize("name", ["number", "far", "money", "ratio", "word", "flag", "day"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tuple_is_told_what_its_code_means(name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    kind, values, cuts = described(name)
+    axis = Axis(name, tuple(sorted(rng.sample(cuts, rng.randint(1, len(cuts))))))
+    column = pa.array([*values, None], kind)
+    # With few changes along the axis values are compared, with many looked up.
+    for share in (0.1, 0.5):
+        meaning = np.array([rng.random() < share for _ in range(axis.size)])
+        expected = meaning[axis.codes(column)]
+        assert axis.look_up(column, meaning).tolist() == expected.tolist()
 
 
 def test_strings_are_compared_as_bytes_to_the_last_one() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
-from headrace.kernels.classify import axes_of, class_space
-from headrace.optimizer.cost import LARGEST_GRID, Candidate, Statistics
+from headrace.kernels.axes import axes_of
+from headrace.optimizer.cost import Candidate, Statistics
 from headrace.optimizer.group_queries import group_queries
-from headrace.query.plan import Group, Member, axis_of
-from headrace.query.predicate import Always, And, IsNull, Predicate, Ranges, Truth, leaves
+from headrace.query.plan import LARGEST_GRID, LARGEST_LAYOUT, Member, axis_of
+from headrace.query.predicate import Always, And, IsNull, Not, Or, Predicate, Ranges, Truth, leaves
 from headrace.types import QueryUid
 
 
@@ -86,7 +87,41 @@ def test_very_many_sets_of_columns_are_grouped_too() -> None:
     assert 1 < len(groups) < 60
 
 
-# -- the bound on the class grid ------------------------------------------------------------------
+# -- the bound on classes -------------------------------------------------------------------------
+
+
+def wide(columns: int, first: int = 0) -> Predicate:
+    """A predicate over so many columns, in AND and OR."""
+    atoms = [above(f"w{first + n}", 5) for n in range(columns)]
+    return Or((And(tuple(atoms[::2])), And(tuple(atoms[1::2]))))
+
+
+@pytest.mark.parametrize("tuples", [10, 1e5, 1e9])
+@pytest.mark.parametrize("columns", [14, 40, 400])
+def test_a_query_of_very_many_columns_gets_a_group_of_its_own(columns: int, tuples: float) -> None:
+    ordinary: list[Predicate] = [above(c, n) for n in range(20) for c in "abcde"]
+    alone = grouped(ordinary, tuples_per_slice=tuples)
+    both = grouped([*ordinary, wide(columns), wide(columns, 1000)], tuples_per_slice=tuples)
+    assert [g.members for g in both if len(g.axes) < 10] == [g.members for g in alone]
+    assert [len(g.members) for g in both if len(g.axes) >= 10] == [1, 1]
+
+
+def test_planning_does_not_take_longer_for_it() -> None:
+    ordinary: list[Predicate] = [above(c, n) for n in range(20) for c in "abcde"]
+
+    def seconds(predicates: list[Predicate]) -> float:
+        begun = time.perf_counter()
+        grouped(predicates)
+        return time.perf_counter() - begun
+
+    alone = min(seconds(ordinary) for _ in range(5))
+    both = min(seconds([*ordinary, wide(14), wide(40, 100)]) for _ in range(5))
+    # Two more sets of axes make 21 pairs of what were ten.
+    assert both < 5 * alone + 0.01
+
+
+def test_queries_of_very_many_columns_share_a_group_if_the_columns_are_the_same() -> None:
+    assert len(grouped([wide(40), Not(wide(40)), wide(40)])) == 1
 
 
 def test_merging_respects_the_largest_grid() -> None:
@@ -94,21 +129,23 @@ def test_merging_respects_the_largest_grid() -> None:
     predicates = [above(column, n) for n in range(120) for column in "abcdef"]
     groups = grouped(predicates, tuples_per_slice=1e12, keys=1.0)
     assert len(groups) > 1
-    assert all(g.grid * len(g.members) <= LARGEST_GRID for g in groups)
+    assert all(g.grid <= LARGEST_GRID for g in groups)
+    assert all(g.classes * len(g.members) <= LARGEST_LAYOUT for g in groups)
 
 
-def test_queries_over_the_same_many_columns_respect_it_too() -> None:
-    # 200 cuts on each of three columns: eight million grid points for a hundred queries.
+@pytest.mark.parametrize("tuples", [1e5, 1e12])
+def test_queries_over_the_same_many_columns_have_no_more_classes_than_pays(tuples: float) -> None:
+    # 200 cuts on each of three columns: eight million combinations for a hundred queries.
     predicates: list[Predicate] = [
         And(tuple(Ranges(c, ((7 * n, 7 * n + 400),)) for c in "abc")) for n in range(100)
     ]
-    groups = grouped(predicates)
+    groups = grouped(predicates, tuples_per_slice=tuples)
     assert sorted(int(m.uid) for g in groups for m in g.members) == list(range(100))
-    assert all(g.grid * len(g.members) <= LARGEST_GRID for g in groups)
+    assert all(g.classes * len(g.members) <= LARGEST_LAYOUT for g in groups)
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_the_estimated_grid_is_at_least_the_compiled_one(seed: int) -> None:
+def test_the_estimated_grid_is_at_least_that_of_the_axes(seed: int) -> None:
     rng = random.Random(seed)
     atoms: list[Predicate] = [above("a", 3), above("b", 1), IsNull("a"), Truth("f(c)"), Always()]
     members = members_of([And(tuple(rng.sample(atoms, rng.randrange(4)))) for _ in range(5)])
@@ -118,8 +155,13 @@ def test_the_estimated_grid_is_at_least_the_compiled_one(seed: int) -> None:
     for axis in axes_of(members, names):
         compiled *= axis.size
     assert candidate.grid >= compiled
-    group = Group(0, (), None, (), tuple(members), tuple(names), ())
-    assert class_space(group).classes <= candidate.classes
+    assert candidate.classes <= 2 ** len(members)
+
+
+def test_there_are_no_more_classes_than_tuples() -> None:
+    members = members_of([And((above("a", n), above("b", n))) for n in range(50)])
+    few = Candidate(frozenset("ab"), tuple(members), 1, Statistics(tuples_per_slice=30.0))
+    assert few.classes == 30.0
 
 
 # -- cost -----------------------------------------------------------------------------------------

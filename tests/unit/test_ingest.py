@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headrace.kernels.compiled import CompiledPlan
 from headrace.kernels.holistic import hll_registers
-from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.ingest import ingest
 from headrace.query.needs import needs_of
 from headrace.query.plan import derived_name
 from headrace.query.window import SessionWindow, TimeWindow
@@ -68,6 +69,24 @@ def test_late_tuples_are_counted_for_each_query_that_missed_them(seed: int) -> N
     assert made.late == {uid: len(some) for uid, some in late.items() if some}
     flagged = set() if made.late_rows is None else set(np.flatnonzero(made.late_rows).tolist())
     assert flagged == {n for some in late.values() for n in some}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_late_tuples_of_too_many_classes_are_counted_alike(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    queries = active(random_texts(rng, 8))
+    rows, watermark = random_purchases(rng, 120), 50
+    usual = ingest(planned(queries), *table_of(rows), watermark)
+    monkeypatch.setattr("headrace.kernels.classes.LARGEST_LAYOUT", 0)
+    plan = planned(queries)
+    varied = ingest(plan, *table_of(rows), watermark)
+    assert any(len(g.group.axes) > 1 for g in plan.groups.values())
+    assert varied.late == usual.late
+    assert usual.late_rows is not None
+    assert varied.late_rows is not None
+    assert varied.late_rows.tolist() == usual.late_rows.tolist()
 
 
 def test_in_time_nothing_is_late() -> None:

@@ -14,8 +14,9 @@ import pytest
 
 from headrace.kernels.cells import Cells
 from headrace.kernels.compact import merge_same
+from headrace.kernels.compiled import CompiledPlan
 from headrace.kernels.delays import SubStreamCounts
-from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.ingest import ingest
 from headrace.kernels.sampling import luck, sampled
 from headrace.kernels.strata import stratified
 from headrace.optimizer import share
@@ -124,7 +125,10 @@ class Play:
             end += window.slide_us
 
     def there(self, one: ActiveQuery, strata: list[Span]) -> list[float]:
-        blocks = [(c, self.compiled.groups[r.group].layout) for r, c in self.sections.items()]
+        groups: dict[int, list[Cells]] = {}
+        for ref, cells in self.sections.items():
+            groups.setdefault(ref.group, []).append(cells)
+        blocks = [b for n, some in groups.items() for b in self.compiled.groups[n].blocks(some)]
         partial = spread_of(one.logical.aggregates[0])
         found = stratified(blocks, strata, [int(one.uid)], {partial})
         assert found is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,16 @@ def test_decoded_sections_merge_like_the_cells_in_memory(type_: str, seed: int) 
     plain = merge_cells(blocks)
     decoded = merge_cells([decode(encode(b)) for b in blocks])
     assert_same(decoded, plain, type_)
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "sparse"])
+def test_a_section_tells_what_its_columns_stand_for(dense: bool) -> None:
+    sets = np.array([[n >> b & 1 for b in range(11)] for n in (1, 5, 2047)], dtype=bool)
+    cells = replace(made("int", 0.2, dense=dense), query_sets=sets)
+    again = decode(encode(cells), (0, 20))
+    assert again.query_sets is not None
+    assert again.query_sets.tolist() == sets.tolist()
+    assert decode(encode(made("int", 0.2, dense=dense))).query_sets is None
 
 
 def test_a_section_may_be_read_from_a_buffer_without_copying() -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from headrace.kernels import sections
-from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.compiled import CompiledPlan
+from headrace.kernels.ingest import ingest
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_sessions
 from headrace.query.predicate import Always
@@ -66,7 +67,8 @@ class Shared:
         for number, cells in ingest(self.plan, table, times, watermark).cells.items():
             group = self.plan.groups[number]
             kept = sections.decode(sections.encode(cells), self.key_groups)
-            arrival = Arrival(self.order, watermark, kept, group.layout)
+            ((aligned, layout),) = group.blocks([kept])
+            arrival = Arrival(self.order, watermark, aligned, layout)
             place = (group.group.keys, group.group.value, group.group.sketch)
             self.arrivals.setdefault(place, []).append(arrival)
         self.order += 1
@@ -145,6 +147,28 @@ def test_sessions_are_told_once_and_as_each_query_alone_would_say(seed: int, tas
             results += shared.fire(watermark)  # what the watermark before this batch has closed
             shared.take(watermark, rows)
         results += shared.fire(1000)
+    assert_told(results, queries, {q.uid: batches for q in queries})
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sessions_go_on_where_tuples_are_of_too_many_classes(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(200 + seed)
+    texts = [rng.choice(SHAPES).format(where=where, gap=rng.choice([2, 5, 11])) for where in WHERES]
+    queries = active(texts)
+    batches = random_batches(rng, 6)
+    shared = Shared(planned(queries), queries)
+    results: list[Any] = []
+    for watermark, rows in batches:
+        results += shared.fire(watermark)
+        with monkeypatch.context() as patch:
+            if rng.random() < 0.5:
+                patch.setattr("headrace.kernels.classes.LARGEST_LAYOUT", 0)
+            # Every batch in a process of its own.
+            shared.plan = planned(queries)
+            shared.take(watermark, rows)
+    results += shared.fire(1000)
     assert_told(results, queries, {q.uid: batches for q in queries})
 
 

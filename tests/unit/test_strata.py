@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 from headrace.kernels.blocks import Block
-from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.cells import Cells
+from headrace.kernels.compiled import CompiledPlan
+from headrace.kernels.ingest import ingest
 from headrace.kernels.strata import stratified
 from headrace.optimizer import share
 from headrace.query.needs import spread_of
@@ -25,12 +27,12 @@ def blocks_of(texts: list[str], tables: list[pa.Table]) -> tuple[CompiledPlan, l
         ActiveQuery(QueryUid(n + 1), f"q{n + 1}", n, read(text)) for n, text in enumerate(texts)
     ]
     compiled = CompiledPlan(share(Version(1), PURCHASES, queries, rows_in_jvm=False))
-    blocks = []
+    made: dict[int, list[Cells]] = {}
     for table in tables:
         times = table.column("time").cast(pa.int64()).to_numpy()
-        made = ingest(compiled, table, times, -(2**62))
-        blocks += [(cells, compiled.groups[n].layout) for n, cells in made.cells.items()]
-    return compiled, blocks
+        for number, cells in ingest(compiled, table, times, -(2**62)).cells.items():
+            made.setdefault(number, []).append(cells)
+    return compiled, [b for n, some in made.items() for b in compiled.groups[n].blocks(some)]
 
 
 def tuples(seed: int, count: int) -> pa.Table:

@@ -7,13 +7,14 @@ used is decided by how full the block would be.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from headrace.kernels.columns import Array, Ints
+from headrace.kernels.columns import Array, Bools, Ints
 from headrace.kernels.keys import compress, in_key_order, unify_keys
-from headrace.kernels.states import Mergeable, Partials, State, concat
+from headrace.kernels.states import Mergeable, Partials, State, concat, identity
 
 DENSE_FILL = 0.3
 """A block is kept dense when at least this share of its cells holds tuples."""
@@ -38,6 +39,8 @@ class Cells:
     index: Ints | None
     rows: Ints
     states: tuple[State, ...]
+    query_sets: Bools | None = None
+    """Columns × queries of the group, where classes were made as they occurred."""
     _running: dict[Component, Array] = field(default_factory=dict, init=False, compare=False)
 
     @property
@@ -50,6 +53,11 @@ class Cells:
     def is_dense(self) -> bool:
         """Whether every combination has a cell."""
         return self.index is None
+
+    @property
+    def classes(self) -> int | None:
+        """How many classes it has columns for, where they were made as they occurred."""
+        return None if self.query_sets is None else len(self.query_sets)
 
     @property
     def coordinates(self) -> tuple[Ints, Ints, Ints]:
@@ -109,7 +117,52 @@ class Cells:
             picked = np.flatnonzero((key >= first) & (key < last))
             index = above[picked] * (last - first) + key[picked] - first
         states = tuple(s.take(picked) for s in self.states)
-        return Cells(self.slices, self.columns, keys, groups, index, self.rows[picked], states)
+        rows = self.rows[picked]
+        return Cells(self.slices, self.columns, keys, groups, index, rows, states, self.query_sets)
+
+    def with_columns(self, numbers: Ints, query_sets: Bools) -> Cells:
+        """The same cells among other columns: the one that was n is now ``numbers[n]``."""
+        columns = len(query_sets)
+        if self.index is not None:
+            slice_of, column, key = self.coordinates
+            index = (slice_of * columns + numbers[column]) * self.keys.num_rows + key
+            order = np.argsort(index)
+            return replace(
+                self,
+                columns=columns,
+                index=index[order],
+                rows=self.rows[order],
+                states=tuple(s.take(order) for s in self.states),
+                query_sets=query_sets,
+            )
+
+        def moved(part: Array, empty: Any) -> Array:
+            block = part.reshape(len(self.slices), self.columns, -1)
+            out = np.full((len(self.slices), columns, block.shape[2]), empty, part.dtype)
+            out[:, numbers] = block
+            return out.reshape(-1)
+
+        states = [
+            replace(
+                s,
+                parts={n: moved(p, identity(s.partial, n, p.dtype)) for n, p in s.parts.items()},
+            )
+            for s in self.states
+        ]
+        rows = moved(self.rows, 0)
+        return replace(
+            self, columns=columns, rows=rows, states=tuple(states), query_sets=query_sets
+        )
+
+    def narrowed(self) -> Cells:
+        """Without the columns that no cell is in, where there are more columns than cells."""
+        if self.index is None or self.query_sets is None or len(self.index) >= self.columns:
+            return self
+        slice_of, column, key = self.coordinates
+        used, column = np.unique(column, return_inverse=True)
+        index = (slice_of * len(used) + column) * self.keys.num_rows + key
+        sets = self.query_sets[used]
+        return replace(self, columns=len(used), index=index, query_sets=sets)
 
 
 def reduce_cells(
@@ -146,7 +199,10 @@ def reduce_cells(
 
 
 def merge_cells(blocks: list[Cells], starts: Ints | None = None) -> Cells:
-    """Merge blocks over the same columns; slices are coalesced to ``starts`` when given."""
+    """Merge blocks over the same columns; slices are coalesced to ``starts`` when given.
+
+    Of columns that are made as they occur, a block may have the first ones only.
+    """
     blocks = [b.sparse() for b in blocks]
     if len(blocks) == 1 and starts is None:
         return blocks[0]
@@ -166,9 +222,11 @@ def merge_cells(blocks: list[Cells], starts: Ints | None = None) -> Cells:
     held = [{s.partial: s for s in b.states} for b in blocks]
     common = [s.partial for s in blocks[0].states if all(s.partial in h for h in held)]
     states = [concat([h[partial] for h in held], rows) for partial in common]
-    return reduce_cells(
+    widest = max(blocks, key=lambda b: b.columns)
+    merged = reduce_cells(
         (np.concatenate(slice_of), starts),
-        (np.concatenate(column_of), blocks[0].columns),
+        (np.concatenate(column_of), widest.columns),
         (np.concatenate(key_of), table),
         Partials(states, np.concatenate(rows)),
     )
+    return replace(merged, query_sets=widest.query_sets)

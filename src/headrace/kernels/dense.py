@@ -19,7 +19,7 @@ from headrace.kernels.blocks import Answer, Block, Due, Layout
 from headrace.kernels.cells import Cells, Component
 from headrace.kernels.columns import Array, Ints, narrow
 from headrace.kernels.keys import unify_keys
-from headrace.kernels.states import State, alike
+from headrace.kernels.states import State, alike, identity
 from headrace.query.plan import Partial
 
 _PAIR_NS = 50.0
@@ -65,7 +65,8 @@ def _ufunc(partial: Partial | None, name: str) -> np.ufunc:
 
 def dense_pays(blocks: Sequence[Block], due: Sequence[Due], keys: int) -> bool:
     """Whether the grid is cheaper than the pairs of cells and queries, with so many keys."""
-    layout, columns = blocks[0][1], blocks[0][0].columns
+    layout = blocks[0][1]
+    columns = len(layout.query_sets)
     grid = columns * keys
     if grid > _LARGEST_GRID:
         return False
@@ -92,6 +93,7 @@ def _same_shape(one: Cells, other: Cells) -> bool:
     return (
         one.is_dense
         and other.is_dense
+        and _same_columns(one, other)
         and np.array_equal(one.slices, other.slices)
         and [(s.partial, *s.parts) for s in one.states]
         == [(s.partial, *s.parts) for s in other.states]
@@ -100,7 +102,20 @@ def _same_shape(one: Cells, other: Cells) -> bool:
     )
 
 
+def _same_columns(one: Cells, other: Cells) -> bool:
+    """Classes that are made as they occur may be more in one block, but not many more."""
+    if one.query_sets is None or other.query_sets is None:
+        return one.columns == other.columns and one.query_sets is other.query_sets
+    few, many = sorted([one.columns, other.columns])
+    return 2 * few >= many
+
+
 def _added(one: Cells, other: Cells) -> Cells:
+    if one.columns != other.columns:
+        few, many = sorted([one, other], key=lambda c: c.columns)
+        assert many.query_sets is not None
+        one, other = few.with_columns(np.arange(few.columns), many.query_sets), many
+
     def both(partial: Partial | None, name: str, a: Array, b: Array) -> Array:
         if name == "v" or a.dtype.kind == "f":
             return np.asarray(_ufunc(partial, name)(a, b))
@@ -208,7 +223,7 @@ class _Grid:
             tuple(whole),
             partials,
             blocks[0][1],
-            cells[0].columns,
+            len(blocks[0][1].query_sets),
             keys,
             starts,
             where,
@@ -226,12 +241,7 @@ class _Grid:
     def identity(self, k: int, dtype: np.dtype[Any]) -> Any:
         """The value of a component where there is no tuple."""
         number, name = self.names[k]
-        if name != "v":
-            return 0
-        low = self.partials[number].op == "min"
-        if dtype == np.float64:
-            return np.nan if low else -np.inf
-        return np.iinfo(np.int64).max if low else np.iinfo(np.int64).min
+        return identity(None if number < 0 else self.partials[number], name, dtype)
 
     def gather(self, total: Array, k: int, members: Sequence[int]) -> Array:
         """members × keys: each member's part of a total."""
@@ -322,10 +332,12 @@ def _lay(total: Array, cells: Cells, number: int, code: Ints, part: Array, ufunc
         at = column, code[key]
         total[at] = ufunc(total[at], part[inside])
         return
-    _lay_block(total, part.reshape(len(cells.slices), total.shape[0], -1)[number], code, ufunc)
+    _lay_block(total, part.reshape(len(cells.slices), cells.columns, -1)[number], code, ufunc)
 
 
 def _lay_block(total: Array, block: Array, code: Ints, ufunc: np.ufunc) -> None:
+    # Classes that were met later are not in it.
+    total = total[: len(block)]
     if len(code) == total.shape[1] and bool((code == np.arange(len(code))).all()):
         ufunc(total, block, out=total, casting="unsafe")
     else:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from headrace.kernels.blocks import Layout
-from headrace.kernels.cells import Cells, reduce_cells
-from headrace.kernels.classify import NOBODY, ClassSpace, class_space, matching
+from headrace.kernels.axes import Columns
+from headrace.kernels.cells import Cells, merge_cells, reduce_cells
+from headrace.kernels.classes import NOBODY
 from headrace.kernels.columns import Bools, Ints, flat, values_of
+from headrace.kernels.combinations import Combinations
+from headrace.kernels.compiled import CompiledGroup, CompiledPlan
 from headrace.kernels.holistic import hll_registers
 from headrace.kernels.keys import VALUE, encode_keys, in_key_order
 from headrace.kernels.packing import Packing, Tuples
@@ -21,42 +22,13 @@ from headrace.kernels.sampling import Sample
 from headrace.kernels.sessions import cut_runs
 from headrace.kernels.slicing import slice_times
 from headrace.kernels.states import State, lift, squared
+from headrace.kernels.truth import matching
 from headrace.query.needs import sum_beside
 from headrace.query.plan import LAST_TIME, RANK, Group, Partial, SharedPlan, parts_of
 from headrace.query.window import SessionWindow, TimeWindow
 
-
-@dataclass(frozen=True)
-class CompiledGroup:
-    """A group with its class space; cheap to make, cached by the plan's version."""
-
-    group: Group
-
-    @cached_property
-    def space(self) -> ClassSpace:
-        return class_space(self.group)
-
-    @cached_property
-    def layout(self) -> Layout:
-        """What the columns of its cells stand for."""
-        uids = [m.uid for m in self.group.members]
-        if self.group.representation == "vectors":
-            return Layout.vectors(uids)
-        return Layout.of(uids, self.space.query_sets, ordered=self.space.ordered)
-
-    @property
-    def columns(self) -> int:
-        """How many columns its cells have."""
-        vectors = self.group.representation == "vectors"
-        return len(self.group.members) if vectors else self.space.classes
-
-
-class CompiledPlan:
-    """A plan ready to run: what is derived from it once and used for every batch."""
-
-    def __init__(self, plan: SharedPlan) -> None:
-        self.plan = plan
-        self.groups = {g.number: CompiledGroup(g) for g in plan.groups}
+_PAIRS = 1 << 22
+"""Tuples, each with a query that wants it, that are reduced at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +115,8 @@ def ingest(
         seen = chosen if group.group.sampled else shared
         classes = group.space.classify(seen.table, len(seen.times))
         if any_late and group.group.value is None and not group.group.sampled:
-            missed = _count_late(group, classes, times, is_late, watermark_us, late)
+            sets = _late_sets(group, classes, columns, is_late)
+            missed = _count_late(group, sets, times, watermark_us, late)
             late_rows = missed if late_rows is None else late_rows | missed
         made = _reduce(group, classes, seen, watermark_us)
         if made is not None:
@@ -158,50 +131,97 @@ def ingest(
 
 
 def _reduce(
-    compiled: CompiledGroup, classes: Ints, shared: _Shared, watermark_us: int
+    compiled: CompiledGroup, classes: Ints | None, shared: _Shared, watermark_us: int
 ) -> Cells | None:
-    group = compiled.group
-    wanted = classes != NOBODY
-    value: str | None = None
-    values: Ints | None = None
-    ranks: Ints | None = None
-    if group.value is not None:
-        if group.value not in shared.table:
-            shared.table[group.value] = packed([shared.table[n] for n in parts_of(group.value)])
-        array = flat(shared.table[group.value])
-        if array.null_count:
-            wanted &= array.is_valid().to_numpy(zero_copy_only=False)
-        if group.sketch is not None:
-            hashes = array.fill_null(0).to_numpy(zero_copy_only=False)
-            values, ranks = hll_registers(hashes, group.sketch)
-        else:
-            value = group.value
+    """The cells of one group; without classes, query by query."""
+    reduction = _Reduction(compiled.group, shared, watermark_us)
+    if classes is None:
+        return _reduce_each(compiled, reduction)
+    wanted = reduction.with_value(classes != NOBODY)
     rows = None if wanted.all() else np.flatnonzero(wanted)
     if rows is not None and not len(rows):
         return None
-    key_of, keys = shared.keys_of(group.keys, value)
-    if values is not None:
-        key_of, keys = _with_value(key_of, keys, values)
-    states = [
-        State(p, {"v": ranks}) if p == RANK and ranks is not None else shared.lifted(p)
-        for p in group.partials
-    ]
     column = classes if rows is None else classes[rows]
-    if group.representation == "vectors" and len(group.members) == 1:
+    if compiled.per_query and len(compiled.uids) == 1:
         column = np.zeros_like(column)
-    elif group.representation == "vectors":
+    elif compiled.per_query:
         pair, column = np.nonzero(compiled.space.query_sets[column])
         rows = pair if rows is None else rows[pair]
-    if rows is not None:
-        key_of = key_of[rows]
-    if group.is_session:
-        times = shared.times if rows is None else shared.times[rows]
-        slices = _runs(group, times, column, key_of, shared.cuts, watermark_us)
-    else:
-        numbers, starts = shared.slices_of(_time_windows(group))
-        slices = (numbers if rows is None else numbers[rows], starts)
-    tuples = Tuples(states, rows, shared.packing)
-    return reduce_cells(slices, (column, compiled.columns), (key_of, keys), tuples)
+    cells = reduction.cells(rows, column, compiled.columns)
+    if compiled.per_query or compiled.space.ordered:
+        return cells
+    return replace(cells, query_sets=compiled.space.query_sets).narrowed()
+
+
+def _reduce_each(compiled: CompiledGroup, reduction: _Reduction) -> Cells | None:
+    """One column per query, for tuples of too many classes: so many pairs at a time that memory
+    does not grow with the queries."""
+    assert isinstance(compiled.space, Combinations)
+    shared, queries = reduction.shared, len(compiled.uids)
+    kept = compiled.space.each(shared.table, len(shared.times))
+    made: list[Cells] = []
+    waiting: list[tuple[Ints, Ints]] = []
+    for number, mine in enumerate(kept):
+        rows = np.flatnonzero(reduction.with_value(mine))
+        waiting.append((rows, np.full(len(rows), number)))
+        pairs = sum(len(r) for r, _ in waiting)
+        if pairs and (pairs > _PAIRS or number == queries - 1):
+            every, column = (np.concatenate(part) for part in zip(*waiting, strict=True))
+            made.append(reduction.cells(every, column, queries))
+            waiting = []
+    if len(made) > 1:
+        return merge_cells(made)
+    return made[0] if made else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reduction:
+    """Reduces tuples of one table for one group."""
+
+    group: Group
+    shared: _Shared
+    watermark_us: int
+
+    @property
+    def _value(self) -> pa.Array:
+        name, table = self.group.value, self.shared.table
+        assert name is not None
+        if name not in table:
+            table[name] = packed([table[n] for n in parts_of(name)])
+        return flat(table[name])
+
+    def with_value(self, wanted: Bools) -> Bools:
+        """Of the tuples that are wanted, those that have the value that is kept, if one is."""
+        if self.group.value is None or not self._value.null_count:
+            return wanted
+        known: Bools = self._value.is_valid().to_numpy(zero_copy_only=False)
+        return wanted & known
+
+    def cells(self, rows: Ints | None, column: Ints, columns: int) -> Cells:
+        """The cells of some tuples, each in its column; None stands for all tuples."""
+        group, shared = self.group, self.shared
+        ranks: Ints | None = None
+        if group.sketch is not None:
+            key_of, keys = shared.keys_of(group.keys, None)
+            hashes = self._value.fill_null(0).to_numpy(zero_copy_only=False)
+            values, ranks = hll_registers(hashes, group.sketch)
+            key_of, keys = _with_value(key_of, keys, values)
+        else:
+            key_of, keys = shared.keys_of(group.keys, group.value)
+        states = [
+            State(p, {"v": ranks}) if p == RANK and ranks is not None else shared.lifted(p)
+            for p in group.partials
+        ]
+        if rows is not None:
+            key_of = key_of[rows]
+        if group.is_session:
+            times = shared.times if rows is None else shared.times[rows]
+            slices = _runs(group, times, column, key_of, shared.cuts, self.watermark_us)
+        else:
+            numbers, starts = shared.slices_of(_time_windows(group))
+            slices = (numbers if rows is None else numbers[rows], starts)
+        tuples = Tuples(states, rows, shared.packing)
+        return reduce_cells(slices, (column, columns), (key_of, keys), tuples)
 
 
 def _time_windows(group: Group) -> tuple[TimeWindow, ...]:
@@ -237,17 +257,29 @@ def _runs(
     return place[numbers], starts
 
 
+def _late_sets(
+    compiled: CompiledGroup, classes: Ints | None, columns: Columns, is_late: Bools
+) -> tuple[Ints, Bools]:
+    """Late tuples that somebody may want, and the query-set of each."""
+    if classes is not None:
+        rows = np.flatnonzero(is_late & (classes != NOBODY))
+        return rows, compiled.space.query_sets[classes[rows]]
+    assert isinstance(compiled.space, Combinations)
+    rows = np.flatnonzero(is_late)
+    some = {n: columns[n].take(pa.array(rows)) for n in compiled.group.axes}
+    return rows, np.stack(list(compiled.space.each(some, len(rows))), axis=1)
+
+
 def _count_late(
     compiled: CompiledGroup,
-    classes: Ints,
+    late_sets: tuple[Ints, Bools],
     times: Ints,
-    is_late: Bools,
     watermark_us: int,
     late: dict[int, int],
 ) -> Bools:
     """Count, per query, the tuples that miss at least one window already emitted."""
-    rows = np.flatnonzero(is_late & (classes != NOBODY))
-    t, sets = times[rows], compiled.space.query_sets[classes[rows]]
+    rows, sets = late_sets
+    t = times[rows]
     missed_any = np.zeros(len(rows), dtype=bool)
     closed: dict[object, Bools] = {}
     for number, member in enumerate(compiled.group.members):

@@ -9,12 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels.cells import Cells
-from headrace.kernels.columns import Array, Values, flat, narrow, to_arrow, values_of
+from headrace.kernels.columns import Array, Bools, Values, flat, narrow, to_arrow, values_of
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.states import State
 from headrace.query.plan import Partial
 
 _META = b"headrace"
+_CLASSES = b"classes"
+"""The query-set of every column, where classes are made as they occur."""
+_QUERIES = b"queries"
+"""How many bits each of them has."""
 
 
 def encode(cells: Cells) -> bytes:
@@ -38,7 +42,11 @@ def encode(cells: Cells) -> bytes:
         "dense": cells.is_dense,
     }
     keys = cells.keys.append_column("_group", pa.array(cells.key_groups.astype(np.int16)))
-    table = pa.table(columns).replace_schema_metadata({_META: json.dumps(meta).encode()})
+    header = {_META: json.dumps(meta).encode()}
+    if cells.query_sets is not None:
+        header[_CLASSES] = np.packbits(cells.query_sets, axis=1).tobytes()
+        header[_QUERIES] = str(cells.query_sets.shape[1]).encode()
+    table = pa.table(columns).replace_schema_metadata(header)
     sink = pa.BufferOutputStream()
     for part in (keys, table):
         with pa.ipc.new_stream(sink, part.schema) as writer:
@@ -101,5 +109,13 @@ def decode(data: pa.Buffer | bytes, key_groups: tuple[int, int] = (0, KEY_GROUPS
         None if meta["dense"] else table.column("index").to_numpy().astype(np.int64),
         whole("rows") if meta["dense"] else table.column("rows").to_numpy().astype(np.int64),
         tuple(states),
+        _query_sets(table.schema.metadata, meta["columns"]),
     )
     return cells if cells.is_dense else cells.of_key_groups(*key_groups)
+
+
+def _query_sets(header: dict[bytes, bytes], columns: int) -> Bools | None:
+    if _CLASSES not in header:
+        return None
+    packed = np.frombuffer(header[_CLASSES], np.uint8).reshape(columns, -1)
+    return np.unpackbits(packed, axis=1, count=int(header[_QUERIES])).astype(bool)

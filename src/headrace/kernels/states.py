@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -204,19 +204,26 @@ def _total(part: Array, groups: Ints, size: int) -> Array:
     return out
 
 
+def identity(partial: Partial | None, name: str, dtype: np.dtype[Any]) -> Any:
+    """A component's value where there is no tuple, if it is one that adds up."""
+    return 0 if name != "v" or partial is None else _no_extreme(partial.op, dtype)
+
+
+def _no_extreme(op: str, dtype: np.dtype[Any]) -> Any:
+    if dtype == np.float64:
+        return np.nan if op == "min" else -np.inf
+    return np.iinfo(np.int64).max if op == "min" else np.iinfo(np.int64).min
+
+
 def _extreme(op: str, values: Array, groups: Ints, size: int, n: Array | None) -> Array:
     """Smallest or largest value; a NaN is larger than every number, as in Spark."""
     if n is not None:
         known = n.astype(bool)
         values, groups = values[known], groups[known]
-    floating = values.dtype == np.float64
+    ufunc: np.ufunc = np.maximum
     if op == "min":
-        identity = np.nan if floating else np.iinfo(np.int64).max
-        ufunc: np.ufunc = np.fmin if floating else np.minimum
-    else:
-        identity = -np.inf if floating else np.iinfo(np.int64).min
-        ufunc = np.maximum
-    out = np.full(size, identity, dtype=values.dtype)
+        ufunc = np.fmin if values.dtype == np.float64 else np.minimum
+    out = np.full(size, _no_extreme(op, values.dtype), dtype=values.dtype)
     with np.errstate(invalid="ignore"):
         ufunc.at(out, groups, values)
     return out

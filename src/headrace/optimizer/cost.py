@@ -9,7 +9,13 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from headrace.query.plan import Member, Representation, axis_of
+from headrace.query.plan import (
+    LARGEST_GRID,
+    LARGEST_LAYOUT,
+    Member,
+    Representation,
+    axis_of,
+)
 from headrace.query.predicate import Ranges, leaves
 
 CODE_NS = 6.0
@@ -28,8 +34,6 @@ SELECTIVITY = 0.5
 """Share of tuples a predicate keeps, while nothing better is known."""
 OVERLAP = 3.0
 """How often a slice is read by overlapping windows."""
-LARGEST_GRID = 1 << 22
-"""Grid points × queries that a class space may be compiled from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,8 @@ class Candidate:
     statistics: Statistics
 
     @cached_property
-    def grid(self) -> int:
-        """Points of the class grid."""
+    def grid(self) -> float:
+        """Points of the grid that the axes span; with many axes more than any stream has tuples."""
         cuts: dict[str, set[object]] = {axis: set() for axis in self.axes}
         for member in self.members:
             for leaf in leaves(member.where):
@@ -60,17 +64,26 @@ class Candidate:
                     cuts[axis_of(leaf)].update(found)
                 else:
                     cuts[axis_of(leaf)].add(1)
-        return math.prod(len(c) + 2 for c in cuts.values())
+        return math.prod(float(len(c) + 2) for c in cuts.values())
 
     @property
     def fits(self) -> bool:
-        """Whether its class space can be compiled at all."""
-        return self.grid * max(len(self.members), 1) <= LARGEST_GRID
+        """Whether its classes are so few that keeping one result for each can pay."""
+        return self.classes * len(self.members) <= LARGEST_LAYOUT
 
     @property
+    def joins(self) -> bool:
+        """Whether others may share its classes. Not where a query has so many columns that codes
+        cannot be looked up in a table: all others would pay for that, too."""
+        return self.fits and self.grid <= LARGEST_GRID
+
+    @cached_property
     def classes(self) -> float:
-        """Classes at most: grid points, or as many query-sets as the queries can form."""
-        return float(min(self.grid, 2 ** min(len(self.members), 40)))
+        """Classes at most: points of the grid, as many query-sets as the queries can form, or
+        tuples, since only what occurs is a class."""
+        sets = 2.0 ** min(len(self.members), 40)
+        seen = max(self.statistics.tuples_per_slice, 1.0) if len(self.axes) > 1 else math.inf
+        return min(self.grid, sets, seen)
 
     def cost_of(self, representation: Representation) -> float:
         """Nanoseconds per slice."""

@@ -32,7 +32,7 @@ def group_queries(
             last = len(groups) if len(groups) <= _MANY else min(left + 2, len(groups))
             for right in range(left + 1, last):
                 merged = groups[left].with_(groups[right])
-                if not merged.fits:
+                if not merged.joins:
                     continue
                 saved = groups[left].cost + groups[right].cost - merged.cost
                 if saved > 0 and (best is None or saved > best[0]):
@@ -46,7 +46,7 @@ def group_queries(
 
 
 def _fitting(group: Candidate) -> list[Candidate]:
-    """The group, halved until the class space of every part can be compiled."""
+    """The group, halved until the classes of every part are few enough. Of one query they are."""
     if group.fits or len(group.members) == 1:
         return [group]
     half = len(group.members) // 2

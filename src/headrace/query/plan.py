@@ -44,6 +44,11 @@ RANK = Partial("max", "_rank")
 """The rank of an HLL++ register."""
 LAST_TIME = Partial("max", "_time", "timestamp")
 """The last event time of a run: session groups keep it beside what they are asked for."""
+LARGEST_GRID = 1 << 20
+"""Combinations of codes that are looked up in a table: eight megabytes in every worker."""
+LARGEST_LAYOUT = 1 << 22
+"""Classes × queries of a group. To turn so many into queries takes a tenth of a second for every
+slice, however few keys there are: then one result per query is cheaper than one per class."""
 _JOINED = "\x1f"
 COMPUTED = frozenset({"_rank", "_time"})
 """Columns the kernels make themselves."""
@@ -66,7 +71,7 @@ class Group:
 
     ``value`` names a further key whose distinct values are kept, for distinct counts, percentiles
     and sketches (``sketch`` is then the precision of the registers that stand for the values).
-    ``axes`` are the columns whose constants cut the class space.
+    ``axes`` are the columns whose constants tell classes apart.
     """
 
     number: int

@@ -6,16 +6,15 @@ import uuid
 from dataclasses import replace
 
 from headrace.kernels import sections
-from headrace.kernels.blocks import Layout
 from headrace.kernels.cells import Cells
 from headrace.kernels.compact import merge_same, open_sessions, to_queries
 from headrace.kernels.session_answers import Arrival, SessionAsk
 from headrace.kernels.shapes import asked_of
 from headrace.query.logical import LogicalQuery
 from headrace.spark.compaction import CompactUnit
-from headrace.spark.messages import Message, SectionRef
+from headrace.spark.messages import Message
 from headrace.spark.store import Store
-from headrace.spark.task_plans import PlanHandle, layout_of
+from headrace.spark.task_plans import PlanHandle, reader_of
 from headrace.types import BEGINNING
 
 
@@ -52,6 +51,7 @@ def run_compaction(
         slices=slices,
         cells=len(made.rows),
         dense=made.is_dense,
+        classes=made.classes,
         uids=first.uids if unit.kind == "merge" else unit.uids,
     )
     return Message.of("compacted", -1, {"old": old, "new": ref.to_json()})
@@ -65,18 +65,21 @@ def _compacted(
     watermark_us: int,
 ) -> Cells | None:
     if unit.kind == "sessions":
+        read = [
+            (ref, reader, aligned)
+            for ref, cells in zip(unit.refs, blocks, strict=True)
+            for reader in [reader_of(plans, ref)]
+            for aligned in reader.aligned([cells])
+        ]
         arrivals = [
-            Arrival(r.txn, r.watermark_us, cells, _layout(plans, r))
-            for r, cells in zip(unit.refs, blocks, strict=True)
+            Arrival(ref.txn, ref.watermark_us, cells, reader.layout_of(cells))
+            for ref, reader, cells in read
         ]
         asked = asked_of({uid: queries[uid] for uid in unit.uids if uid in queries})
         asks = [SessionAsk(one, *unit.lives[uid]) for uid, one in asked.items()]
         return open_sessions(arrivals, asks, watermark_us)
-    merged = merge_same(blocks, unit.windows, unit.cuts, watermark_us)
+    reader = reader_of(plans, unit.refs[0])
+    merged = merge_same(reader.alike(blocks), unit.windows, unit.cuts, watermark_us)
     if unit.kind == "merge":
-        return merged
-    return to_queries(merged, _layout(plans, unit.refs[0]), unit.uids)
-
-
-def _layout(plans: dict[int, PlanHandle], ref: SectionRef) -> Layout:
-    return layout_of(plans, ref.version, ref.group, ref.uids)
+        return merged.narrowed()
+    return to_queries(merged, reader.layout_of(merged), unit.uids)

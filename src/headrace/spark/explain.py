@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.kernels.classify import class_space
+from headrace.kernels.axes import axes_of
 from headrace.query.plan import Group, SharedPlan, parts_of
 from headrace.registry.changelog import ActiveQuery
 from headrace.scheduling.decision import Decision
 from headrace.spark.messages import SectionRef
-from headrace.spark.metrics import SessionMetrics
+from headrace.spark.metrics import SessionMetrics, classes_of
 
 _SHOWN = 5
 """Decisions that are told in words."""
@@ -94,8 +94,8 @@ def _explain_group(
         what = "registers" if group.sketch is not None else "distinct values"
         columns = ", ".join(parts_of(group.value))
         kept = ", ".join([f"{what} of {columns}", *([kept] if kept else [])])
-    space = class_space(group)
-    cuts = ", ".join(f"{a.column} ({len(a.cuts)} cuts)" for a in space.axes) or "(none)"
+    axes = axes_of(group.members, group.axes)
+    cuts = ", ".join(f"{a.column} ({len(a.cuts)} cuts)" for a in axes) or "(none)"
     slices = sorted({x for s in sections for x in s.slices})
     members = [names.get(m.uid, str(m.uid)) for m in group.members]
     shown = ", ".join(members[:8]) + (", …" if len(members) > 8 else "")
@@ -105,12 +105,22 @@ def _explain_group(
     return [
         f"  group {group.number}: {len(group.members)} queries ({shown})",
         f"    keys: {keys}; keeps: {kept}",
-        f"    predicate columns: {cuts}; classes: {space.classes}",
+        f"    predicate columns: {cuts}; {_explain_classes(group, sections)}",
         f"    windows: {windows}{more}; slices held: {len(slices)}",
         f"    representation: {group.representation}"
         + (f", {dense} of {len(sections)} sections dense" if sections else "")
         + f" ({group.why})",
     ]
+
+
+def _explain_classes(group: Group, sections: Sequence[SectionRef]) -> str:
+    """Of one column the plan knows all classes; of several, the state tells those that occur."""
+    count = classes_of(group, sections)
+    if len(group.axes) <= 1:
+        return f"classes: {count}"
+    if group.representation == "vectors" or len(group.members) == 1:
+        return "classes: not kept, but one result per query"
+    return f"classes: {count} found so far"
 
 
 def explain_query(query: ActiveQuery, plan: SharedPlan) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headrace.kernels.ingest import CompiledPlan
 from headrace.query.arrow import arrow_type
 from headrace.query.plan import SharedPlan
 from headrace.spark.ingest_task import BatchFrame, Reducer, chunks, stamps_of
@@ -46,8 +45,7 @@ class ReduceFiles:
     def run(self, number: int) -> Iterator[Message]:
         """Messages as any ingest task sends them, or one that says why Spark must read."""
         task = self.handle.get()
-        compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
-        reducer = Reducer(compiled, task.queries, self.frame)
+        reducer = Reducer(task.compiled.part(self.plan), task.queries, self.frame)
         try:
             for table in chunks(b for t in self._tables(number) for b in t.to_batches()):
                 times = stamps_of(table.column(self.event_time))

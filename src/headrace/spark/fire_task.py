@@ -19,7 +19,7 @@ from headrace.spark.early_task import EarlyTask
 from headrace.spark.messages import Message, SectionRef, ipc_bytes
 from headrace.spark.section_cache import CACHE
 from headrace.spark.store import Store
-from headrace.spark.task_plans import PlanHandle, layout_of
+from headrace.spark.task_plans import PlanHandle, reader_of
 from headrace.spark.task_sinks import Delivery, TaskSink
 
 
@@ -80,14 +80,20 @@ class FireTask:
                 asked[uid] = replace(asked[uid], partial_before_us=sink.partial_before_us)
         blocks: dict[tuple[tuple[str, ...], str | None, int | None], list[Block]] = {}
         arrivals: dict[tuple[tuple[str, ...], str | None, int | None], list[Arrival]] = {}
-        for ref, together in self._read_together():
-            layout = layout_of(self.plans, ref.version, ref.group, ref.uids)
-            for cells in CACHE.read(self.buckets, together, (low, high), self.txn):
-                if ref.session:
-                    arrival = Arrival(ref.txn, ref.watermark_us, cells, layout)
-                    arrivals.setdefault(ref.family, []).append(arrival)
-                else:
-                    blocks.setdefault(ref.family, []).append((cells, layout))
+        # All of them first: a layout has the classes that any section tells of.
+        read = [
+            (ref, reader, cells)
+            for ref, together in self._read_together()
+            for reader in [reader_of(self.plans, ref)]
+            for cells in CACHE.read(self.buckets, together, (low, high), self.txn, reader)
+        ]
+        for ref, reader, cells in read:
+            layout = reader.layout_of(cells)
+            if ref.session:
+                arrival = Arrival(ref.txn, ref.watermark_us, cells, layout)
+                arrivals.setdefault(ref.family, []).append(arrival)
+            else:
+                blocks.setdefault(ref.family, []).append((cells, layout))
         delivery = Delivery(
             self.txn, f"{self.prefix}{number:04d}", self.sinks, self.setting.time_zone
         )

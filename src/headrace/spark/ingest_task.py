@@ -14,8 +14,9 @@ from pyspark import TaskContext
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints, flat
+from headrace.kernels.compiled import CompiledPlan
 from headrace.kernels.delays import DelaySample, SubStreamCounts
-from headrace.kernels.ingest import CompiledPlan, ingest
+from headrace.kernels.ingest import ingest
 from headrace.kernels.sampling import Schedule, luck, sampled
 from headrace.progress.usual import EDGES_S
 from headrace.query.arrow import arrow_type
@@ -107,6 +108,7 @@ class SectionWriter:
                 slices=tuple(slices),
                 cells=len(cells.rows),
                 dense=cells.is_dense,
+                classes=cells.classes,
             )
         )
         self._blobs.append(blob)
@@ -250,8 +252,7 @@ class ReduceRows:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.handle.get()
-        compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
-        reducer = Reducer(compiled, task.queries, self.frame)
+        reducer = Reducer(task.compiled.part(self.plan), task.queries, self.frame)
         for chunk in chunks(batches):
             partitions: Ints | str = "0"
             if PARTITION in chunk.column_names:
@@ -281,8 +282,7 @@ class ReduceRanges:
     def run(self, number: int) -> Iterator[Message]:
         """Reduce one range."""
         task = self.handle.get()
-        compiled = task.compiled if self.plan is None else CompiledPlan(self.plan)
-        reducer = Reducer(compiled, task.queries, self.frame)
+        reducer = Reducer(task.compiled.part(self.plan), task.queries, self.frame)
         columns = list(dict.fromkeys([*self.columns, self.event_time]))
         mine, came = self.ranges[number], self.came[number]
         reducer.delays = DelaySample(mine.start, came.offsets, came.times_s)

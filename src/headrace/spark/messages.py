@@ -95,9 +95,10 @@ def as_batch(messages: list[Message]) -> pa.RecordBatch:
 class SectionRef:
     """Where a section is and what it holds. One section is one group's cells of one task.
 
-    ``uids`` is set when its columns are queries (compacted state); otherwise they are the classes
-    of the group in that plan version. ``slices`` are slice starts; for sessions, first and last
-    event time.
+    ``uids`` is set when its columns are queries (compacted state); otherwise they are what the
+    group of that plan version has: classes that the plan tells, its queries, or as many ``classes``
+    as the section tells itself. ``slices`` are slice starts; for sessions, first and last event
+    time.
     """
 
     file: str
@@ -115,6 +116,7 @@ class SectionRef:
     cells: int
     dense: bool
     uids: tuple[int, ...] | None = None
+    classes: int | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> SectionRef:
@@ -140,5 +142,5 @@ class SectionRef:
 
     @property
     def columns_of(self) -> tuple[int, int, tuple[int, ...] | None]:
-        """Which queries its columns can answer: the same for many sections."""
+        """Who knows what its columns stand for, and which queries they can answer."""
         return self.version, self.group, self.uids

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from headrace.kernels.classify import class_space
+from headrace.kernels.classify import intervals
 from headrace.progress.sweep import SweepEstimate
-from headrace.query.plan import Lane, SharedPlan
+from headrace.query.plan import Group, Lane, SharedPlan
 from headrace.scheduling.scheduler import CYCLE_S
 from headrace.scheduling.slack import slack_s
+from headrace.spark.messages import SectionRef
 from headrace.types import BEGINNING, to_datetime
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ class PipelineMetrics(Counters):
 
     ``tuples_per_s`` is over the last ten seconds, None until there is something to compare.
     ``late_tuples`` sums over active queries: a tuple that comes too late for two counts twice.
+
+    ``classes`` are those that the plan cuts single columns into, and of groups over several columns
+    those that occur in the state; a group that keeps one result per query has none there.
 
     For the scheduler: ``sweep`` is when the next window can be closed, as an interval, and
     ``slack_s`` how long the pipeline can stay idle until then; both None while its stream does not
@@ -136,13 +140,21 @@ class SessionMetrics(Counters):
         return self.queries / self.scans if self.scans else 0.0
 
 
+def classes_of(group: Group, sections: Sequence[SectionRef]) -> int:
+    """How many classes a group has on its one column; or, on several, the most that a section of
+    it tells of."""
+    if len(group.axes) <= 1:
+        return len(intervals(group).query_sets)
+    return max((ref.classes or 0 for ref in sections), default=0)
+
+
 class Meter:
     """Watches one pipeline; a thread that samples it now and then makes its rate known."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._samples: tuple[tuple[float, int], ...] = ()
-        self._classes: tuple[SharedPlan | None, int] = (None, 0)
+        self._intervals: tuple[SharedPlan | None, int] = (None, 0)
 
     def sample(self) -> None:
         """Note how many tuples there were by now."""
@@ -172,7 +184,7 @@ class Meter:
             plan_version=int(registry.version),
             query_set_bits=registry.width,
             groups=len(plan.groups) if plan is not None else 0,
-            classes=self._count_classes(plan),
+            classes=self._count_classes(plan, state.sections),
             slices=len({x for s in state.sections if not s.session for x in s.slices}),
             sections=len(state.sections),
             state_bytes=state.state_bytes,
@@ -191,14 +203,19 @@ class Meter:
             sampling=state.sampling[-1][1] if state.sampling else 1.0,
         )
 
-    def _count_classes(self, plan: SharedPlan | None) -> int:
+    def _count_classes(self, plan: SharedPlan | None, sections: Sequence[SectionRef]) -> int:
         """Compiling predicates takes a while with a thousand queries: once a plan is enough."""
-        known, count = self._classes
-        if plan is None or plan is known:
-            return count
-        count = sum(class_space(group).classes for group in plan.groups)
-        self._classes = (plan, count)
-        return count
+        if plan is None:
+            return 0
+        known, count = self._intervals
+        if plan is not known:
+            count = sum(classes_of(g, ()) for g in plan.groups if len(g.axes) <= 1)
+            self._intervals = (plan, count)
+        found: dict[int, list[SectionRef]] = {}
+        for ref in sections:
+            if ref.version == plan.version and ref.classes is not None:
+                found.setdefault(ref.group, []).append(ref)
+        return count + sum(classes_of(plan.groups[g], refs) for g, refs in found.items())
 
     def _rate(self) -> float | None:
         samples = self._samples

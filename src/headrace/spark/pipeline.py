@@ -118,6 +118,11 @@ class Pipeline:
         """
         commit = self._journal.last_commit()
         if commit is not None:
+            if any("classes" not in section for section in commit["sections"]):
+                raise ExecutionError(
+                    f"stream {self.name!r}: the checkpoint was made by an earlier version, which "
+                    "numbered the classes of its state by its plans; begin with a new one"
+                )
             self._state = PipelineState.from_record(commit, self._state.progress)
             if self._state.offsets is None and not self.stream.rows_in_jvm:
                 raise ExecutionError(

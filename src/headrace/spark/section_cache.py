@@ -7,9 +7,11 @@ written, so what a process has decoded of it stays right for as long as it is ke
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
+from headrace.kernels.compiled import Reader
 from headrace.kernels.dense import laid_together
 from headrace.spark.messages import SectionRef
 from headrace.spark.store import Store
@@ -18,6 +20,15 @@ Place = tuple[str, tuple[tuple[str, int], ...], int, int]
 
 _LONG = 16
 """After so many transactions without a reader, what was read is taken to be out of use."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was read, the transaction that read it last, and what its columns were numbered by."""
+
+    txn: int
+    numbering: object
+    blocks: list[Cells]
 
 
 class SectionCache:
@@ -29,29 +40,36 @@ class SectionCache:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._kept: dict[Place, tuple[int, list[Cells]]] = {}
+        self._kept: dict[Place, _Kept] = {}
 
     def read(
-        self, store: Store, refs: Sequence[SectionRef], key_groups: tuple[int, int], txn: int
+        self,
+        store: Store,
+        refs: Sequence[SectionRef],
+        key_groups: tuple[int, int],
+        txn: int,
+        reader: Reader,
     ) -> list[Cells]:
-        """The cells of sections of the same columns and slices, laid together where they can be."""
+        """The cells of sections of one group and the same slices, aligned by its reader, and laid
+        together where they can be."""
         place = (store.address, tuple((r.file, r.offset) for r in refs), *key_groups)
-        _, blocks = self._kept.pop(place, (txn, None))
-        if blocks is None:
+        kept = self._kept.pop(place, None)
+        if kept is None or kept.numbering is not reader.numbering:
             read = [
                 sections.decode(store.read_range(r.file, r.offset, r.length), key_groups)
                 for r in refs
             ]
-            blocks = laid_together([c for c in read if c.keys.num_rows])
-        self._kept[place] = txn, blocks
-        return blocks
+            blocks = laid_together(reader.aligned([c for c in read if c.keys.num_rows]))
+            kept = _Kept(txn, reader.numbering, blocks)
+        self._kept[place] = replace(kept, txn=txn)
+        return kept.blocks
 
     def trim(self, store: Store, txn: int) -> None:
         """Make room after transaction `txn` of a store: its running sums have been made by now."""
 
         def age(place: Place) -> int:
             """In transactions, if it is known."""
-            return txn - self._kept[place][0] if place[0] == store.address else 1
+            return txn - self._kept[place].txn if place[0] == store.address else 1
 
         for place in [p for p in self._kept if age(p) > _LONG]:
             del self._kept[place]
@@ -61,12 +79,12 @@ class SectionCache:
         for place in (*before, *reversed(present)):
             if spare <= 0:
                 break
-            spare -= sum(c.nbytes for c in self._kept.pop(place)[1])
+            spare -= sum(c.nbytes for c in self._kept.pop(place).blocks)
 
     @property
     def nbytes(self) -> int:
         """How much is kept."""
-        return sum(c.nbytes for _, blocks in self._kept.values() for c in blocks)
+        return sum(c.nbytes for kept in self._kept.values() for c in kept.blocks)
 
 
 CACHE = SectionCache(256 << 20)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from headrace.kernels.blocks import Layout
-from headrace.kernels.ingest import CompiledPlan
+from headrace.kernels.compiled import CompiledGroup, CompiledPlan, PerQuery
 from headrace.kernels.shapes import Asked, asked_of
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
+from headrace.spark.messages import SectionRef
 from headrace.spark.worker_memory import keep_memory
 
 _KEPT = 24
@@ -58,17 +58,15 @@ def packed(plan: SharedPlan, queries: dict[int, LogicalQuery]) -> bytes:
     return pickle.dumps((plan, queries), protocol=pickle.HIGHEST_PROTOCOL)
 
 
-_vectors: dict[tuple[int, ...], Layout] = {}
+_per_query: dict[tuple[int, ...], PerQuery] = {}
 
 
-def layout_of(
-    plans: dict[int, PlanHandle], version: int, group: int, uids: tuple[int, ...] | None
-) -> Layout:
-    """What the columns of a section stand for."""
-    if uids is not None:
-        if uids not in _vectors:
-            if len(_vectors) > _KEPT:
-                _vectors.clear()
-            _vectors[uids] = Layout.vectors(uids)
-        return _vectors[uids]
-    return plans[version].get().compiled.groups[group].layout
+def reader_of(plans: dict[int, PlanHandle], ref: SectionRef) -> CompiledGroup | PerQuery:
+    """Who knows what the columns of a section stand for."""
+    if ref.uids is None:
+        return plans[ref.version].get().compiled.groups[ref.group]
+    if ref.uids not in _per_query:
+        if len(_per_query) > _KEPT:
+            _per_query.clear()
+        _per_query[ref.uids] = PerQuery(ref.uids)
+    return _per_query[ref.uids]
