@@ -122,6 +122,7 @@ class Ingest:
             self.handle,
             self.frame,
             batch.files,
+            batch.rules,
             tasks,
             {c.name: c.type for c in schema.columns if self.frame.keep_late or c.name in wanted},
             schema.event_time,

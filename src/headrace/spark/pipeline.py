@@ -95,7 +95,7 @@ class Pipeline:
             reads_files=stream.reads_files,
         )
         self.members = Members(self._journal, plans, self._on_change)
-        self._intake = intake_of(name, stream)
+        self._intake = intake_of(name, stream, plans.give_up_files)
         self.candidate = Candidate(
             name, gate, self._intake, clock, stream.lateness_us, lambda: self._state
         )
