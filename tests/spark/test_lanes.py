@@ -160,6 +160,7 @@ def test_expressions_of_spark_and_columns_of_files_meet_in_one_batch(
         session.process_all_available()
         files.push(rows([100]))
         session.process_all_available()
+        assert "read by: tasks, from parquet files; Spark where it computes" in session.explain()
         counted = [row for batch in _batches() for row in batch]
         assert plain.collect().column("n").to_pylist() == [len(counted)]
         want: dict[str, int] = {}

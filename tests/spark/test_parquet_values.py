@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.spark.parquet_file import BATCH_ROWS, ParquetFile, ReadRules, Unreadable
+from headrace.spark.parquet_file import ParquetFile, ReadRules, Unreadable
 
 NOON = dt.datetime(2024, 3, 1, 12, 0, 0, 123_456)
 ANCIENT = [dt.datetime(1, 1, 1), dt.datetime(1500, 2, 28, 1), dt.datetime(1899, 12, 31, 23)]
@@ -205,10 +205,11 @@ def test_columns_are_found_as_spark_finds_them(spark: SparkSession, tmp_path: Pa
 
 
 def test_a_row_group_is_read_by_and_by_however_large_it_is(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("headrace.spark.parquet_file.BATCH_ROWS", 10_000)
     path = tmp_path / "a.parquet"
-    rows = 3 * BATCH_ROWS + 7
+    rows = 30_007
     stamps = pa.array(range(rows)).cast(pa.timestamp("us"))
     table = pa.table({"v": range(rows), "s": [f"{n % 1000}" for n in range(rows)], "time": stamps})
     pq.write_table(table, path, row_group_size=rows, use_deprecated_int96_timestamps=True)
@@ -216,5 +217,5 @@ def test_a_row_group_is_read_by_and_by_however_large_it_is(
     with ParquetFile(str(path), types, ReadRules(), "UTC") as file:
         assert file.row_groups == 1
         batches = list(file.read(0))
-    assert max(b.num_rows for b in batches) <= BATCH_ROWS
+    assert [b.num_rows for b in batches] == [10_000, 10_000, 10_000, 7]
     assert pa.Table.from_batches(batches).equals(by_spark(spark, path, types))

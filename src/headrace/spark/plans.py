@@ -46,12 +46,14 @@ class PlanBook:
         *,
         rows_in_jvm: bool,
         reads_files: bool,
+        keeps_late: bool,
     ) -> None:
         self._context = context
         self._pipeline = pipeline
         self._stream = stream
         self._rows_in_jvm = rows_in_jvm
         self._reads_files = reads_files
+        self._keeps_late = keeps_late
         self._given_up = ""
         self._entries: dict[int, PlanEntry] = {}
         self._proposal: _Proposal | None = None
@@ -95,8 +97,10 @@ class PlanBook:
         """Who reads the tuples under a plan, in words."""
         if not self._rows_in_jvm:
             return "tasks, from the source"
-        if not self._reads_files or plan.lane == "catalyst":
+        if not self._reads_files:
             return f"Spark ({self._given_up})" if self._given_up else "Spark"
+        if plan.lane == "catalyst" or (plan.derived and self._keeps_late):
+            return "Spark"
         return "tasks, from parquet files" + ("; Spark where it computes" if plan.derived else "")
 
     def __getitem__(self, version: int) -> PlanEntry:
