@@ -141,28 +141,23 @@ KINDS = (
 )
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_tuple_is_what_spark_in_batch_makes_of_it(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, kind: Kind
 ) -> None:
+    for writer in kind.writers:
+        folder = tmp_path if len(kind.writers) == 1 else tmp_path / writer.__name__
+        folder.mkdir(exist_ok=True)
+        writer(spark, folder)
+    reader = spark.readStream.schema(DECLARED).option(kind.option, "true")
     with hr.Session(spark) as session:
-        queries = {}
-        for kind in KINDS:
-            root = tmp_path / kind.name
-            for writer in kind.writers:
-                folder = root if len(kind.writers) == 1 else root / writer.__name__
-                folder.mkdir(parents=True)
-                writer(spark, folder)
-            reader = spark.readStream.schema(DECLARED).option(kind.option, "true")
-            frame = reader.parquet(str(root))
-            session.stream(kind.name, frame, event_time="time", max_ahead=None)
-            queries[kind] = session.sql(f"SELECT k, v, s, time FROM {kind.name}")
+        session.stream("s", reader.parquet(str(tmp_path)), event_time="time", max_ahead=None)
+        query = session.sql("SELECT k, v, s, time FROM s")
         session.start()
         session.process_all_available()
-        for kind, query in queries.items():
-            batch = spark.read.schema(DECLARED).option(kind.option, "true")
-            wanted = batch.parquet(str(tmp_path / kind.name)).select("k", "v", "s", "time")
-            assert _sorted(query.collect()) == _sorted(wanted.toArrow()), kind.name
-            assert kind.read_by in query.explain(), kind.name
+        batch = spark.read.schema(DECLARED).option(kind.option, "true").parquet(str(tmp_path))
+        assert _sorted(query.collect()) == _sorted(batch.select("k", "v", "s", "time").toArrow())
+        assert kind.read_by in query.explain()
 
 
 def _sorted(table: pa.Table) -> list[tuple[Any, ...]]:
