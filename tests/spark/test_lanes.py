@@ -107,6 +107,25 @@ def test_a_window_that_spans_a_change_of_lane_is_whole(spark: SparkSession, file
         assert pairs(query.collect(), "start", "n") == [(at(0), 6), (at(20), 1)]
 
 
+def test_catalyst_cuts_slices_where_a_first_partial_window_begins(
+    spark: SparkSession, files: Files
+) -> None:
+    count = "SELECT window.start AS start, COUNT(*) AS n FROM s GROUP BY window(time, '10 seconds')"
+    with hr.Session(spark) as session:
+        session.stream("s", files.read_by_spark, event_time="time", lateness="5 seconds")
+        first = session.sql(count)
+        session.start()
+        files.push(rows([1, 2, 13]))
+        session.process_all_available()
+        partial = session.sql(count, partial_first=True)
+        partial.await_active(10)
+        first.stop()
+        files.push(rows([12, 14, 15, 21, 36]))  # the first one is from before its life
+        session.process_all_available()
+        assert "lane: catalyst" in partial.explain()
+        assert pairs(partial.collect(), "start", "n") == [(at(10), 2), (at(20), 1)]
+
+
 @pytest.mark.parametrize("read_by", ["tasks", "spark"])
 def test_a_query_alone_waits_for_the_slowest_partition(
     spark: SparkSession, files: Files, read_by: str
@@ -141,6 +160,7 @@ def test_expressions_of_spark_and_columns_of_files_meet_in_one_batch(
         session.process_all_available()
         files.push(rows([100]))
         session.process_all_available()
+        assert "read by: tasks, from parquet files; Spark where it computes" in session.explain()
         counted = [row for batch in _batches() for row in batch]
         assert plain.collect().column("n").to_pylist() == [len(counted)]
         want: dict[str, int] = {}

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import socket
+import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client
+from multiprocessing.connection import Client, Connection
 
 import pytest
 
 import headrace as hr
 from headrace.progress.sweep import SweepEstimate
 from headrace.scheduling.news import News
-from headrace.spark import exchange
+from headrace.spark import channel, exchange, service
+from headrace.spark.channel import LARGEST
 from headrace.spark.exchange import Publisher, Subscriber, Upstream
 
 KEY = b"a key that both know"
@@ -26,6 +32,48 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < limit
         threading.Event().wait(0.01)
+
+
+@pytest.fixture
+def publisher() -> Iterator[Publisher]:
+    made = Publisher(LOCAL, KEY, lambda: {"views": News(10.0, 5.0, OUT)})
+    yield made
+    made.close()
+
+
+@contextmanager
+def stranger(publisher: Publisher) -> Iterator[socket.socket]:
+    """Somebody who connects; nothing is judged before a long time has passed."""
+    with socket.create_connection(publisher.address) as connected:
+        connected.settimeout(20.0)
+        yield connected
+
+
+def is_hung_up_on(connected: socket.socket) -> bool:
+    """Waits until the other end says nothing more, for good."""
+    try:
+        while connected.recv(1 << 16):
+            pass
+    except ConnectionError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+def is_served(publisher: Publisher) -> bool:
+    """Whether a neighbour gets an answer, in a time that no deadline here comes near to."""
+    answers: list[bytes] = []
+
+    def ask() -> None:
+        with Client(publisher.address, authkey=KEY) as connection:
+            connection.send_bytes(b'{"costs": {}}')
+            answers.append(connection.recv_bytes())
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(20.0)
+    return bool(answers) and "views" in json.loads(answers[0])["news"]
 
 
 def test_news_tell_when_a_later_stage_can_close_its_window() -> None:
@@ -88,3 +136,131 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(hr.QueryError, match="the name of a query"):
         Upstream(LOCAL, KEY)
     assert "both know" not in repr(Upstream(LOCAL, KEY, "views")), "keys are not printed"
+
+
+def test_who_connects_and_sends_nothing_keeps_nobody_waiting(publisher: Publisher) -> None:
+    with stranger(publisher), stranger(publisher) as halfway:
+        halfway.sendall(struct.pack("!i", 20) + b"half")
+        assert is_served(publisher)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        struct.pack("!i", -1),
+        struct.pack("!i", 2**31 - 1) + bytes(1000),
+        struct.pack("!i", 5) + b"hello",
+        os.urandom(5000),
+    ],
+)
+def test_garbage_is_hung_up_on_and_others_are_served(publisher: Publisher, garbage: bytes) -> None:
+    with stranger(publisher) as first, stranger(publisher) as second:
+        first.sendall(garbage)
+        second.sendall(garbage[:3])
+        assert is_hung_up_on(first)
+        assert is_served(publisher)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"not json",
+        b'{"costs": [1]}',
+        b"[" * 100_000,
+        b'{"costs": {}}' + b" " * LARGEST,
+    ],
+)
+def test_a_message_that_cannot_be_ends_only_its_connection(
+    publisher: Publisher, message: bytes
+) -> None:
+    def ask(connection: Connection) -> bytes:
+        connection.send_bytes(message)
+        return connection.recv_bytes()
+
+    with Client(publisher.address, authkey=KEY) as connection:
+        with pytest.raises((EOFError, OSError)):
+            ask(connection)
+        assert is_served(publisher)
+
+
+def test_the_silent_and_the_slow_are_hung_up_on(
+    publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(service, "PATIENCE_S", 0.3)
+    with stranger(publisher) as silent:
+        assert is_hung_up_on(silent)
+    with stranger(publisher) as slow:
+        gone = threading.Event()
+
+        def drip() -> None:
+            slow.sendall(struct.pack("!i", 200))
+            while not gone.wait(0.05):  # never so long that a single byte would be missed
+                try:
+                    slow.sendall(b"x")
+                except OSError:
+                    return
+
+        dripping = threading.Thread(target=drip, daemon=True)
+        dripping.start()
+        assert is_hung_up_on(slow)
+        gone.set()
+        dripping.join(20.0)
+    with Client(publisher.address, authkey=KEY) as known:
+        assert known.poll(20.0), "a neighbour that has fallen silent"
+        with pytest.raises(EOFError):
+            known.recv_bytes()
+
+
+def test_a_flood_takes_no_more_than_its_places_and_not_those_of_neighbours(
+    publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "PATIENCE_S", 200.0)  # whoever goes here has made room
+    monkeypatch.setattr(service, "PATIENCE_S", 200.0)
+    with Client(publisher.address, authkey=KEY) as neighbour:
+        neighbour.send_bytes(b'{"costs": {}}')
+        neighbour.recv_bytes()
+        before = threading.active_count()
+        flood = [socket.create_connection(publisher.address) for _ in range(3 * service.PLACES)]
+        try:
+            for connected in flood:
+                connected.settimeout(20.0)
+            assert all(is_hung_up_on(connected) for connected in flood[: service.PLACES])
+            assert is_served(publisher)
+            until(lambda: threading.active_count() <= before + service.PLACES)
+            neighbour.send_bytes(b'{"costs": {"views": 1.5}}')
+            assert b"views" in neighbour.recv_bytes()
+            assert publisher.cost_s("views") == 1.5
+        finally:
+            for connected in flood:
+                connected.close()
+
+
+def test_closing_ends_all_threads_whoever_is_connected() -> None:
+    before = set(threading.enumerate())
+    publisher = Publisher(LOCAL, KEY, dict)
+    with stranger(publisher) as silent, Client(publisher.address, authkey=KEY) as known:
+        known.send_bytes(b'{"costs": {}}')
+        known.recv_bytes()
+        address = publisher.address
+        publisher.close()
+        assert set(threading.enumerate()) <= before
+        assert is_hung_up_on(silent)
+        with pytest.raises((EOFError, OSError)):
+            known.recv_bytes()
+        with pytest.raises(ConnectionError):
+            socket.create_connection(address)
+    again = Publisher(address, KEY, dict)  # and its place is free
+    again.close()
+
+
+def test_a_subscriber_does_not_hang_on_a_publisher_that_says_nothing() -> None:
+    with socket.create_server(LOCAL) as mute:
+        subscriber = Subscriber(mute.getsockname(), KEY, dict)
+        connected, _ = mute.accept()
+        closing = threading.Thread(target=subscriber.close, daemon=True)
+        closing.start()
+        closing.join(20.0)
+        assert not closing.is_alive()
+        connected.close()

@@ -101,6 +101,15 @@ def share(
     )
 
 
+def read_by_spark(plan: SharedPlan, queries: Sequence[ActiveQuery]) -> SharedPlan:
+    """The same plan where tasks cannot fetch the tuples after all: only the lane may be another.
+
+    Groups and layouts stay what they are, so sections of both lanes can be of one version.
+    """
+    lane, why = choose_lane([q.logical for q in queries], rows_in_jvm=True)
+    return replace(plan, lane=lane, why=why)
+
+
 def _families_of(query: ActiveQuery, *, rows_in_jvm: bool) -> list[Family]:
     logical = query.logical
     main = Family(

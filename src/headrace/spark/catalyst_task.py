@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from headrace.kernels.cells import Cells, reduce_cells
 from headrace.kernels.columns import flat, values_of
+from headrace.kernels.compiled import CompiledGroup
 from headrace.kernels.keys import encode_keys
 from headrace.kernels.states import Partials, State, lift
 from headrace.query.plan import Group, Partial
@@ -40,9 +41,10 @@ def aggregates_sql(group: Group, sql_of: Callable[[str], str]) -> list[str]:
     return columns
 
 
-def slice_sql(window: TimeWindow, time: str) -> str:
-    """The start of the slice a time falls into."""
+def slice_sql(window: TimeWindow, time: str, cuts: Sequence[int] = ()) -> str:
+    """The start of the slice a time falls into; slices also begin where they are cut."""
     starts = [f"{time} - pmod({time} - {r}L, {window.slide_us}L)" for r in window.residues]
+    starts += [f"if({time} >= {cut}L, {cut}L, NULL)" for cut in cuts]
     return starts[0] if len(starts) == 1 else f"greatest({', '.join(starts)})"
 
 
@@ -71,7 +73,7 @@ class WriteSections:
             info |= _progress(table)
             table = table.filter(pc.greater(table.column("_slice"), UNWANTED))
             if table.num_rows:
-                cells = _cells(table, group)
+                cells = cells_of(table, task.compiled.groups[group.number])
                 writer.add(task.compiled.plan, group, cells)
                 info["keys"] = cells.keys.num_rows
                 info["late"] = self._late(group, table)
@@ -104,16 +106,21 @@ def _progress(table: pa.Table) -> dict[str, Any]:
     }
 
 
-def _cells(table: pa.Table, group: Group) -> Cells:
+def cells_of(table: pa.Table, compiled: CompiledGroup) -> Cells:
+    """As wide as the kernels' cells, which may be of the same version: a query that is alone has
+    all columns of its group, and its tuples may lie in any of them."""
+    group = compiled.group
     rows = table.column("_rows").to_numpy().astype(np.int64)
     starts, slice_of = np.unique(table.column("_slice").to_numpy(), return_inverse=True)
     key_of, keys = encode_keys(
         [table.column(f"_k{n}") for n in range(len(group.keys))], table.num_rows
     )
     states = [_state(p, n, table) for n, p in enumerate(group.partials)]
-    column = np.zeros(len(rows), dtype=np.int64)
     return reduce_cells(
-        (slice_of.astype(np.int64), starts), (column, 1), (key_of, keys), Partials(states, rows)
+        (slice_of.astype(np.int64), starts),
+        (np.zeros(len(rows), dtype=np.int64), compiled.columns),
+        (key_of, keys),
+        Partials(states, rows),
     )
 
 

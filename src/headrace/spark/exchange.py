@@ -3,13 +3,12 @@
 A session that publishes answers one question: those who read its results say what the rest of a
 query costs them, and are told when its windows will be out. Messages are JSON over a socket whose
 two ends prove to each other that they know the same key (HMAC, as `multiprocessing` does it);
-nothing that comes in is ever run. What is older than two seconds is forgotten: a session whose
-neighbour is gone decides as if it had none.
+nothing that comes in is ever run, and nobody waits long for the other end. What is older than two
+seconds is forgotten: a session whose neighbour is gone decides as if it had none.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import threading
@@ -17,18 +16,21 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
 from headrace.errors import QueryError
 from headrace.scheduling.news import News
+from headrace.spark.channel import PATIENCE_S, Address, Channel, dial, introduce
+from headrace.spark.service import Service
 
 log = logging.getLogger("headrace")
 
-Address = tuple[str, int]
 _EVERY_S = 0.1
 _OLD_S = 2.0
-_FAILURES = (OSError, EOFError, AuthenticationError, ValueError)
+_FAILURES = (
+    OSError, EOFError, AuthenticationError, ValueError, KeyError, TypeError, AttributeError,
+)  # fmt: skip
+"""No neighbour, one that does not know the key, or one that says what cannot be."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class _Fresh:
 
     def put(self, values: Mapping[str, Any]) -> None:
         now = time.monotonic()
-        self._values = {**self._values, **{name: (now, v) for name, v in values.items()}}
+        kept = {name: v for name, v in self._values.items() if now - v[0] < _OLD_S}
+        self._values = {**kept, **{name: (now, v) for name, v in values.items()}}
 
     def get(self, name: str) -> Any | None:
         at, value = self._values.get(name, (float("-inf"), None))
@@ -69,18 +72,15 @@ class Publisher:
             raise QueryError("publishing needs a key", choices=("key=secrets.token_bytes(32)",))
         self._news = news
         self._costs = _Fresh()
-        self._closed = False
         try:
-            self._listener = Listener(address, authkey=key)
+            self._service = Service(address, key, self._answer)
         except OSError as error:
             raise QueryError(f"cannot publish at {address}: {error}") from error
-        threading.Thread(target=self._accept, name="headrace-publish", daemon=True).start()
 
     @property
     def address(self) -> Address:
         """Where it is found."""
-        host, port = self._listener.address
-        return str(host), int(port)
+        return self._service.address
 
     def cost_s(self, query: str) -> float:
         """What the rest of a query takes downstream; nothing where nobody said."""
@@ -88,27 +88,12 @@ class Publisher:
 
     def close(self) -> None:
         """No more news."""
-        self._closed = True
-        self._listener.close()
+        self._service.close()
 
-    def _accept(self) -> None:
-        while not self._closed:
-            try:
-                connection = self._listener.accept()
-            except AuthenticationError:
-                log.warning("somebody asked for news with a wrong key")
-                continue
-            except (OSError, EOFError):
-                continue
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
-
-    def _answer(self, connection: Connection) -> None:
-        with contextlib.suppress(*_FAILURES), connection:
-            while not self._closed:
-                asked = json.loads(connection.recv_bytes())
-                self._costs.put({str(q): float(c) for q, c in asked["costs"].items()})
-                told = {q: n.to_json() for q, n in self._news().items()}
-                connection.send_bytes(json.dumps({"news": told}).encode())
+    def _answer(self, message: bytes) -> bytes:
+        asked = json.loads(message)
+        self._costs.put({str(q): float(c) for q, c in asked["costs"].items()})
+        return json.dumps({"news": {q: n.to_json() for q, n in self._news().items()}}).encode()
 
 
 class Subscriber:
@@ -122,6 +107,7 @@ class Subscriber:
         self._costs = costs
         self._news = _Fresh()
         self._stop = threading.Event()
+        self._channel: Channel | None = None
         self._thread = threading.Thread(target=self._run, name="headrace-subscribe", daemon=True)
         self._thread.start()
 
@@ -132,24 +118,33 @@ class Subscriber:
     def close(self) -> None:
         """No longer ask."""
         self._stop.set()
-        self._thread.join()
+        channel = self._channel
+        if channel is not None:
+            channel.hang_up()
+        self._thread.join(PATIENCE_S)
 
     def _run(self) -> None:
         """A neighbour that cannot be reached is asked again; nothing waits for it."""
         told = False
         while not self._stop.is_set():
             try:
-                with Client(self._address, authkey=self._key) as connection:
+                channel = self._channel = dial(self._address)
+                if not self._stop.is_set():  # from here on, closing hangs up
+                    introduce(channel, self._key)
                     told = False
-                    self._ask(connection)
+                    self._ask(channel)
             except _FAILURES as error:
-                if not told:
+                if not told and not self._stop.is_set():
                     log.warning("no news from the session at %s: %r", self._address, error)
                 told = True
+            finally:
+                if self._channel is not None:
+                    self._channel.close()
             self._stop.wait(10 * _EVERY_S)
 
-    def _ask(self, connection: Connection) -> None:
+    def _ask(self, channel: Channel) -> None:
         while not self._stop.wait(_EVERY_S):
-            connection.send_bytes(json.dumps({"costs": dict(self._costs())}).encode())
-            answer = json.loads(connection.recv_bytes())
+            channel.limit(PATIENCE_S)
+            channel.send_bytes(json.dumps({"costs": dict(self._costs())}).encode())
+            answer = json.loads(channel.recv_bytes())
             self._news.put({q: News.from_json(n) for q, n in answer["news"].items()})

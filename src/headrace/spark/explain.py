@@ -54,11 +54,13 @@ def explain_plan(
     queries: Sequence[ActiveQuery],
     sections: Sequence[SectionRef],
     width: int,
+    reader: str,
 ) -> str:
-    """One pipeline: its lane, groups, classes, slices and state."""
+    """One pipeline: who reads it, its lane, groups, classes, slices and state."""
     names = {int(q.uid): q.name for q in queries}
     lines = [
         f"pipeline {name}: plan version {plan.version}, {len(queries)} queries on one scan",
+        f"  read by: {reader}",
         f"  lane: {plan.lane} ({plan.why})",
         f"  query-sets: {width} bits; derived columns: {len(plan.derived)}",
     ]
@@ -123,12 +125,13 @@ def _explain_classes(group: Group, sections: Sequence[SectionRef]) -> str:
     return f"classes: {count} found so far"
 
 
-def explain_query(query: ActiveQuery, plan: SharedPlan) -> str:
+def explain_query(query: ActiveQuery, plan: SharedPlan, reader: str) -> str:
     """One query: where it runs and why there."""
     logical = query.logical
     lines = [
         f"query {query.name!r} on stream {logical.stream!r}, bit {query.position}",
         f"  window: {logical.window if logical.window is not None else 'none (selection)'}",
+        f"  read by: {reader}",
         f"  lane: {plan.lane} ({plan.why})",
     ]
     if logical.accuracy is not None:

@@ -122,6 +122,7 @@ class Ingest:
             self.handle,
             self.frame,
             batch.files,
+            batch.rules,
             tasks,
             {c.name: c.type for c in schema.columns if self.frame.keep_late or c.name in wanted},
             schema.event_time,
@@ -177,7 +178,8 @@ class Ingest:
         window = group.windows[0]
         assert isinstance(window, TimeWindow)
         where = "true" if self.where_sql is None else f"({self.where_sql})"
-        asked = [f"if(_code IS NULL, {slice_sql(window, TIME)}, _code) AS _slice"]
+        start = slice_sql(window, TIME, self.plan.cuts)
+        asked = [f"if(_code IS NULL, {start}, _code) AS _slice"]
         asked += [
             f"if(_code IS NULL, {self._column(name)}, NULL) AS _k{n}"
             for n, name in enumerate(group.keys)

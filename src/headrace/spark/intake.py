@@ -91,11 +91,13 @@ class Intake(Protocol):
         ...
 
 
-def intake_of(name: str, stream: Stream) -> Intake:
-    """The way of a pipeline that fits the source of its stream."""
+def intake_of(name: str, stream: Stream, files_given_up: Callable[[str], object]) -> Intake:
+    """The way of a pipeline that fits the source of its stream. Where tasks were to read files and
+    Spark has to after all, `files_given_up` hears why."""
     source = stream.source
     if isinstance(source, DataFrame):
-        return FromSpark(source)
+        scan = FileScan(name, reads_files=stream.reads_files, given_up=files_given_up)
+        return FromSpark(source, scan)
     return FromSource(name, source, stream.readers)
 
 
@@ -104,9 +106,9 @@ class FromSpark:
 
     may_skip = False
 
-    def __init__(self, source: DataFrame) -> None:
+    def __init__(self, source: DataFrame, scan: FileScan) -> None:
         self._source = source
-        self._scan = FileScan()
+        self._scan = scan
 
     def frame(self, spark: SparkSession) -> DataFrame:
         return self._source

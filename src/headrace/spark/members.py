@@ -182,14 +182,16 @@ class Members:
         """The current plan in words."""
         entry = self.plans[self.version]
         width = self.registry.width
-        return explain_plan(name, entry.plan, entry.queries, state.sections, width)
+        reader = self.plans.read_by(entry.plan)
+        return explain_plan(name, entry.plan, entry.queries, state.sections, width, reader)
 
     def explain_query(self, query: Query) -> str:
         """Where one query runs, and why."""
         active = self.registry.active.get(query.uid)
         if active is None:
             return f"query {query.name!r}: {query.status}"
-        return explain_query(active, self.plans[self.version].plan)
+        plan = self.plans[self.version].plan
+        return explain_query(active, plan, self.plans.read_by(plan))
 
 
 def _boundary(query: Query, state: PipelineState) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 from headrace.errors import QueryError
 from headrace.scheduling.news import News
-from headrace.spark.exchange import Address, Publisher, Subscriber, Upstream
+from headrace.spark.channel import Address
+from headrace.spark.exchange import Publisher, Subscriber, Upstream
 from headrace.spark.pipeline import Pipeline
 
 

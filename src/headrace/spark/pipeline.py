@@ -93,9 +93,10 @@ class Pipeline:
             stream.schema,
             rows_in_jvm=stream.rows_in_jvm,
             reads_files=stream.reads_files,
+            keeps_late=stream.late_sink is not None,
         )
         self.members = Members(self._journal, plans, self._on_change)
-        self._intake = intake_of(name, stream)
+        self._intake = intake_of(name, stream, plans.give_up_files)
         self.candidate = Candidate(
             name, gate, self._intake, clock, stream.lateness_us, lambda: self._state
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark import SparkContext
 
-from headrace.optimizer import Statistics, share
+from headrace.optimizer import Statistics, read_by_spark, share
 from headrace.query.plan import SharedPlan
 from headrace.query.schema import StreamSchema
 from headrace.registry.changelog import ActiveQuery
@@ -46,12 +46,15 @@ class PlanBook:
         *,
         rows_in_jvm: bool,
         reads_files: bool,
+        keeps_late: bool,
     ) -> None:
         self._context = context
         self._pipeline = pipeline
         self._stream = stream
         self._rows_in_jvm = rows_in_jvm
         self._reads_files = reads_files
+        self._keeps_late = keeps_late
+        self._given_up = ""
         self._entries: dict[int, PlanEntry] = {}
         self._proposal: _Proposal | None = None
         self._lock = threading.RLock()
@@ -80,6 +83,25 @@ class PlanBook:
         )
         self._entries[int(version)] = PlanEntry(plan, tuple(queries), statistics, handle)
         return self._entries[int(version)]
+
+    def give_up_files(self, reason: str) -> None:
+        """Spark reads the files after all. Versions stay: who reduces the tuples is no part of
+        what their sections mean, so a replay may find out for itself, and choose otherwise."""
+        with self._lock:
+            self._reads_files, self._given_up = False, reason
+            for version, entry in self._entries.items():
+                plan = read_by_spark(entry.plan, entry.queries)
+                self._entries[version] = replace(entry, plan=plan)
+
+    def read_by(self, plan: SharedPlan) -> str:
+        """Who reads the tuples under a plan, in words."""
+        if not self._rows_in_jvm:
+            return "tasks, from the source"
+        if not self._reads_files:
+            return f"Spark ({self._given_up})" if self._given_up else "Spark"
+        if plan.lane == "catalyst" or (plan.derived and self._keeps_late):
+            return "Spark"
+        return "tasks, from parquet files" + ("; Spark where it computes" if plan.derived else "")
 
     def __getitem__(self, version: int) -> PlanEntry:
         with self._lock:

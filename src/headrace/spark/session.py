@@ -23,8 +23,9 @@ from headrace.scheduling.decision import Decision
 from headrace.scheduling.policies import policy_named
 from headrace.sources import ArrowSource
 from headrace.spark.analysis import SparkAnalyzer
+from headrace.spark.channel import Address
 from headrace.spark.emitter import Listener
-from headrace.spark.exchange import Address, Upstream
+from headrace.spark.exchange import Upstream
 from headrace.spark.explain import explain_schedule
 from headrace.spark.gate import Gate
 from headrace.spark.memory import MemoryGauge

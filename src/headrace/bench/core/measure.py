@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 
@@ -18,6 +18,8 @@ import headrace as hr
 from headrace.bench.core import plain_spark
 from headrace.bench.core.workload import START_US, Workload
 
+Writer = Literal["arrow", "spark"]
+"""Of the files: timestamps of Arrow's are microseconds, those of Spark's by default INT96."""
 START_S = START_US / 1e6
 STREAM = "key int, f0 int, f1 int, f2 int, f3 int, f4 int, time timestamp"
 
@@ -77,10 +79,15 @@ class Bench:
             .parquet(str(folder))
         )
 
-    def _timed(self, folder: Path, events: int, batches: int, run: Any) -> float:
+    def _write(self, folder: Path, first: int, rows: int, files: int, writer: Writer) -> list[Path]:
+        if writer == "spark":
+            return self.workload.write_by_spark(self.spark, folder, first, rows, files)
+        return self.workload.write(folder, first, rows, files)
+
+    def _timed(self, folder: Path, events: int, batches: int, run: Any, writer: Writer) -> float:
         """Seconds for the timed stretch; a first batch of the same size warms everything up."""
         per_batch = events // batches
-        prepared = self.workload.write(folder / "later", per_batch, events, batches * 4)
+        prepared = self._write(folder / "later", per_batch, events, batches * 4, writer)
         run.process_all_available()
         begun = time.perf_counter()
         for path in prepared:
@@ -89,30 +96,36 @@ class Bench:
         return time.perf_counter() - begun
 
     def headrace(
-        self, queries: list[str], events: int, batches: int, *, sharing: str = "auto"
+        self,
+        queries: list[str],
+        events: int,
+        batches: int,
+        *,
+        sharing: str = "auto",
+        writer: Writer = "arrow",
     ) -> tuple[float, list[tuple[int, float]]]:
         """Events per second through a session on a file stream, and each query's digest."""
         with self._folder() as folder:
-            self.workload.write(folder / "in", 0, events // batches, 4)
+            self._write(folder / "in", 0, events // batches, 4, writer)
             with hr.Session(self.spark, sharing=sharing) as session:  # type: ignore[arg-type]
                 session.stream("s", self._source(folder / "in", 4), event_time="time")
                 handles = [
                     session.sql(q, name=f"q{n}", sink="digest") for n, q in enumerate(queries)
                 ]
                 session.start()
-                seconds = self._timed(folder, events, batches, session)
+                seconds = self._timed(folder, events, batches, session, writer)
                 digests = [(q.metrics().rows, q.metrics().checksum) for q in handles]
             return events / seconds, digests
 
     def plain(
-        self, queries: list[str], events: int, batches: int
+        self, queries: list[str], events: int, batches: int, writer: Writer = "arrow"
     ) -> tuple[float, list[tuple[int, float]]]:
         """The same through plain Structured Streaming."""
         with self._folder() as folder:
-            self.workload.write(folder / "in", 0, events // batches, 4)
+            self._write(folder / "in", 0, events // batches, 4, writer)
             run = plain_spark.start(self.spark, self._source(folder / "in", 4), queries, folder)
             try:
-                seconds = self._timed(folder, events, batches, run)
+                seconds = self._timed(folder, events, batches, run, writer)
                 digests = run.digests()
             finally:
                 run.stop()
@@ -129,12 +142,13 @@ class Bench:
         events: int,
         batches: int = 4,
         repeats: int = 3,
+        writer: Writer = "arrow",
     ) -> Figure:
         """Headrace over plain, alternating; both must have produced the same results."""
         ratios, ours, plains = [], [], []
         for number in range(repeats):
-            fast, mine = self.headrace(queries, events, batches)
-            slow, theirs = self.plain(queries, events, batches)
+            fast, mine = self.headrace(queries, events, batches, writer=writer)
+            slow, theirs = self.plain(queries, events, batches, writer)
             _same_results(mine, theirs)
             ours.append(fast)
             plains.append(slow)

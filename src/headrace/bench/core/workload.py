@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +50,20 @@ class Workload:
             pq.write_table(self.table(first + number * size, size), path, compression="snappy")
             paths.append(path)
         return paths
+
+    def write_by_spark(
+        self, spark: Any, folder: Path, first: int, rows: int, files: int
+    ) -> list[Path]:
+        """The same stretch in files of the same names, as Spark writes them if nobody says how."""
+        paths = self.write(folder / "given", first, rows, files)
+        for path in paths:
+            made = folder / "made"
+            spark.read.parquet(str(path)).coalesce(1).write.parquet(str(made))
+            (written,) = made.glob("*.parquet")
+            written.rename(folder / path.name)
+            shutil.rmtree(made)
+        shutil.rmtree(folder / "given")
+        return [folder / path.name for path in paths]
 
     def queries(self, count: int) -> list[str]:
         """AStream's template (fig. 4.8): SUM of a field, one random comparison, random window."""
