@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from headrace.kernels.combine import combine_sparse
-from headrace.kernels.dense import can_be_dense, combine_dense
 from headrace.kernels.compiled import CompiledPlan
+from headrace.kernels.dense import can_be_dense, combine_dense
 from headrace.kernels.ingest import ingest
 from headrace.optimizer import Statistics, read_by_spark, share
 from headrace.registry.changelog import ActiveQuery
@@ -50,9 +50,10 @@ def test_sections_of_both_lanes_are_combined(catalyst_first: bool) -> None:
     assert (group.group.representation, group.columns) == ("cells", 2)
     tuples = pa.table({"user_id": [1, 1, 2, 2], "price": pa.array([1, 9, 9, 5], pa.int32())})
     times = np.array([1, 2, 6, 7], dtype=np.int64) * SECOND
-    blocks = [(ingest(plan, tuples, times, BEGINNING).cells[0], group.layout)]
+    cells = [ingest(plan, tuples, times, BEGINNING).cells[0]]
     reduced = pa.table({"_slice": [0, 5 * SECOND], "_k0": [1, 2], "_rows": [10, 20]})
-    blocks.insert(0 if catalyst_first else 1, (cells_of(reduced, group), group.layout))
+    cells.insert(0 if catalyst_first else 1, cells_of(reduced, group))
+    blocks = group.blocks(cells)
     due = [((0, 10 * SECOND), (1,))]
     assert can_be_dense(blocks)
     for combine in (combine_sparse, combine_dense):

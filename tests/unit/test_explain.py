@@ -41,7 +41,7 @@ def above(column: str, constant: int) -> Predicate:
 def explained(predicates: list[Predicate], *classes: int | None) -> str:
     group = group_of([(n, p, TEN) for n, p in enumerate(predicates)], CALLS)
     sections = [replace(SECTION, classes=c) for c in classes]
-    return explain_plan("s", compiled(group).plan, [], sections, 1)
+    return explain_plan("s", compiled(group).plan, [], sections, 1, "tasks")
 
 
 def test_on_one_column_the_plan_tells_the_classes() -> None:
