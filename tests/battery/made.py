@@ -54,10 +54,10 @@ def made_texts() -> list[Entry]:
          _WIDE_BLANKS),
         ("byte-order-mark", "a mark that some editors put before a text",
          "refused: syntax | parse | cannot begin", "\ufeffSELECT k FROM t"),
-        ("zero-width", "a blank of no width inside of a name", "refused: syntax | parse | no column",
+        ("zero-width", "a blank of no width in a name", "refused: syntax | parse | no column",
          "SELECT k\u200b FROM t"),
         ("typographic-quotes", "quotes of a word processor", "refused: syntax | parse | no column",
          "SELECT k FROM t WHERE k = \u2018a\u2019"),
-        ("nul-in-text", "a zero byte between two words", "refused: syntax | parse | read",
+        ("nul-in-text", "a zero byte between two words", "refused: syntax | parse | read | no column",
          "SELECT k\x00 FROM t"),
     ]  # fmt: skip

@@ -8,8 +8,9 @@ A file holds entries of the form
     --@ oracle                      only where the text works per window, and its twin in batch
     SELECT …                        has to say so
 
-`equal`: the text means what Spark means by it in batch, errors included. `refused`: `session.sql`
-raises QueryError, and the message contains one of the wordings, whatever the case.
+`equal`: the text means what Spark means by it in batch, errors included. `equal, at length` says
+the same of a text that is left to the long run. `refused`: `session.sql` raises QueryError, and the
+message contains one of the wordings, whatever the case.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tests.battery.rows import NAMES
 
 _FOLDER = Path(__file__).parent / "texts"
 _MARK = "--@ "
+_AT_LENGTH = "equal, at length"
 _HEAD = re.compile(r"(?P<slug>[a-z0-9-]+): (?P<probe>.+)")
 
 
@@ -37,6 +39,7 @@ class Text:
     sql: str
     refusals: tuple[str, ...]
     oracle: str
+    at_length: bool = False
 
     @property
     def is_equal(self) -> bool:
@@ -82,9 +85,10 @@ def _joined(lines: list[str]) -> str:
 
 def _text(group: str, slug: str, probe: str, verdict: str, sql: str, oracle: str | None) -> Text:
     refusals: tuple[str, ...] = ()
-    if verdict != "equal":
+    if verdict not in ("equal", _AT_LENGTH):
         kind, _, words = verdict.partition(": ")
         assert kind == "refused", f"{group}/{slug}: {verdict!r} is no expectation"
         assert words, f"{group}/{slug}: why it is refused is not said"
         refusals = tuple(word.strip().lower() for word in words.split(" | "))
-    return Text(f"{group}/{slug}", probe, sql, refusals, sql if oracle is None else oracle)
+    twin = sql if oracle is None else oracle
+    return Text(f"{group}/{slug}", probe, sql, refusals, twin, verdict == _AT_LENGTH)

@@ -1,5 +1,5 @@
 --@ counts: rows, values, constants
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*), COUNT(1), COUNT(k), COUNT(i) FROM t GROUP BY window(time, '10 seconds')
 
 --@ count-null: counts nothing
@@ -11,7 +11,7 @@ SELECT window.start, COUNT(NULL) AS n FROM t GROUP BY window(time, '10 seconds')
 SELECT window.start, COUNT(k, i) AS n, COUNT(ok, s, d) AS z FROM t GROUP BY window(time, '10 seconds')
 
 --@ count-star-of-stream: Spark refuses a qualified star, which it would not count as rows
---@ refused: count
+--@ refused: count | '*'
 SELECT window.start, COUNT(t.*) AS n FROM t GROUP BY window(time, '10 seconds')
 
 --@ count-nothing: COUNT() is refused by Spark
@@ -19,7 +19,7 @@ SELECT window.start, COUNT(t.*) AS n FROM t GROUP BY window(time, '10 seconds')
 SELECT window.start, COUNT() AS n FROM t GROUP BY window(time, '10 seconds')
 
 --@ count-distinct: one column
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(DISTINCT k) AS n, COUNT(DISTINCT i) AS z FROM t GROUP BY window(time, '1 minute')
 
 --@ count-distinct-microseconds: times that differ in the last digit
@@ -44,7 +44,7 @@ SELECT window.start, COUNT(DISTINCT bin, s) AS n FROM t GROUP BY window(time, '1
 SELECT window.start, COUNT(DISTINCT st) AS n, COUNT(DISTINCT arr) AS z FROM t GROUP BY window(time, '1 hour')
 
 --@ count-distinct-expression: of expressions
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(DISTINCT upper(k), pmod(tiny, 3)) AS n FROM t GROUP BY window(time, '1 hour')
 
 --@ count-distinct-star: of whole rows
@@ -76,7 +76,7 @@ SELECT window.start, SUM(x) AS s FROM t WHERE x > 1e305 GROUP BY window(time, '1
 SELECT window.start, SUM(s) AS z, AVG(s) AS y FROM t WHERE s IN ('12', '-7') GROUP BY window(time, '10 seconds')
 
 --@ sum-of-constant: a constant summed up
---@ equal
+--@ equal, at length
 SELECT window.start, SUM(2) AS z, AVG(1.5) AS y, MAX('m') AS x FROM t GROUP BY window(time, '10 seconds')
 
 --@ sum-of-null: the sum of nothing
@@ -88,11 +88,11 @@ SELECT window.start, SUM(NULL) AS z, MAX(NULL) AS y FROM t GROUP BY window(time,
 SELECT window.start, SUM(ntz - TIMESTAMP_NTZ '2024-01-01 00:00:00') AS z FROM t GROUP BY window(time, '10 seconds')
 
 --@ averages: of every numeric type
---@ equal
+--@ equal, at length
 SELECT window.start, AVG(tiny), MEAN(i), AVG(d), AVG(v), AVG(f) FROM t WHERE f < 100 GROUP BY window(time, '10 seconds')
 
 --@ average-of-bigint: near the ends of the type
---@ equal
+--@ equal, at length
 SELECT window.start, AVG(b) AS a FROM t WHERE b > 0 GROUP BY window(time, '1 minute')
 
 --@ extremes-of-all: smallest and largest of every type
@@ -102,7 +102,7 @@ SELECT window.start, MIN(tiny), MAX(small), MIN(i), MAX(b), MIN(d), MAX(w), MIN(
 FROM t GROUP BY window(time, '10 seconds')
 
 --@ extremes-with-nan: NaN is the largest
---@ equal
+--@ equal, at length
 SELECT window.start, MIN(x + 0.0D) AS lo, MAX(x + 0.0D) AS hi, MAX(f + 0.0F) AS fhi FROM t GROUP BY window(time, '10 seconds')
 
 --@ extremes-of-nested: arrays and structs have an order
@@ -115,11 +115,11 @@ SELECT window.start, STDDEV(v), STD(i), STDDEV_SAMP(tiny), STDDEV_POP(d), VARIAN
 FROM t WHERE i BETWEEN -99 AND 99 AND abs(d) < 1000 GROUP BY window(time, '5 seconds')
 
 --@ deviation-with-nan: NaN spreads
---@ equal
+--@ equal, at length
 SELECT window.start, STDDEV(x) AS a, VAR_POP(x) AS b FROM t WHERE x > 1.7e308 GROUP BY window(time, '1 hour')
 
 --@ booleans: all, any, how many
---@ equal
+--@ equal, at length
 SELECT window.start, BOOL_AND(ok), BOOL_OR(ok), EVERY(i > 0), COUNT_IF(ok), COUNT_IF(i > 3) FROM t GROUP BY window(time, '10 seconds')
 
 --@ any-some: other names of BOOL_OR
@@ -188,7 +188,7 @@ SELECT concat(k, '@', CAST(window.start AS STRING), '=', COUNT(*)) AS z, tiny::B
 FROM t GROUP BY window(time, '1 minute'), k, tiny
 
 --@ same-aggregate-twice: one aggregate under two names
---@ equal
+--@ equal, at length
 SELECT SUM(tiny) AS a, SUM(tiny) AS b, sum( tiny ) AS c, SUM(tiny) + SUM(tiny) AS d FROM t GROUP BY window(time, '10 seconds')
 
 --@ unnamed: the names that Spark makes up for aggregates
@@ -278,7 +278,7 @@ SELECT window.start, grouping(k) FROM t GROUP BY window(time, '10 seconds'), k
 SELECT window.start, k FROM t GROUP BY window(time, '10 seconds'), k
 
 --@ no-aggregate-no-key: a list of windows
---@ equal
+--@ equal, at length
 SELECT window FROM t GROUP BY window(time, '10 seconds')
 
 --@ may-raise: an aggregate whose argument raises under ANSI

@@ -1,5 +1,5 @@
 --@ having: a condition on an aggregate
---@ equal
+--@ equal, at length
 SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k HAVING COUNT(*) > 1
 
 --@ having-alias: a condition on an alias
@@ -7,11 +7,11 @@ SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds')
 SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k HAVING n > 1
 
 --@ having-hidden: an aggregate that is not selected
---@ equal
+--@ equal, at length
 SELECT window.start, k FROM t GROUP BY window(time, '10 seconds'), k HAVING MAX(tiny) > 3 AND MIN(v) < 0
 
 --@ having-key: a condition on a key
---@ equal
+--@ equal, at length
 SELECT k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k HAVING k IN ('a', 'b') OR k IS NULL
 
 --@ having-window: a condition on the window
@@ -19,11 +19,11 @@ SELECT k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k HAVING k I
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds') HAVING window.start >= '2024-10-27 00:00:00'
 
 --@ having-constant: a condition on nothing
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds') HAVING 1 = 1
 
 --@ having-never: nothing comes out
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds') HAVING COUNT(*) < 0
 
 --@ having-without-aggregates: HAVING over a list of groups
@@ -47,7 +47,7 @@ SELECT window.start, SUM(tiny) AS tiny FROM t GROUP BY window(time, '10 seconds'
 SELECT window.start, COUNT(*) AS ntz FROM t GROUP BY window(time, '10 seconds') HAVING ntz > 1
 
 --@ having-not-grouped: a column that is neither
---@ refused: aggregat | group
+--@ refused: aggregat | group | name `i`
 SELECT k, COUNT(*) FROM t GROUP BY window(time, '10 seconds'), k HAVING i > 3
 
 --@ having-constants: conditions that differ in a constant only
@@ -55,7 +55,7 @@ SELECT k, COUNT(*) FROM t GROUP BY window(time, '10 seconds'), k HAVING i > 3
 SELECT window.start, k, SUM(tiny) AS s FROM t GROUP BY window(time, '10 seconds'), k HAVING SUM(tiny) > 3 AND s <> 7.0
 
 --@ having-constants-too: the same with other constants
---@ equal
+--@ equal, at length
 SELECT window.start, k, SUM(tiny) AS s FROM t GROUP BY window(time, '10 seconds'), k HAVING SUM(tiny) > -3.5 AND s <> 1
 
 --@ having-distinct: an aggregate with DISTINCT and one with FILTER
@@ -68,11 +68,11 @@ HAVING COUNT(DISTINCT k) > 2 AND COUNT(*) FILTER (WHERE ok) > 1
 SELECT window.start, COUNT(*) FROM t GROUP BY window(time, '10 seconds') HAVING 10 / COUNT_IF(k = 'c') > 2
 
 --@ having-like: other predicates over results
---@ equal
+--@ equal, at length
 SELECT k, MAX(s) AS z FROM t GROUP BY window(time, '1 hour'), k HAVING MAX(s) LIKE '%x%' OR z BETWEEN 'a' AND 'c' OR MIN(i) IS NULL
 
 --@ order: by two items
---@ equal
+--@ equal, at length
 SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k ORDER BY n DESC, k
 
 --@ order-limit: the two largest of every window
@@ -84,7 +84,7 @@ SELECT start, k, n FROM (
     SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k)) WHERE place <= 2
 
 --@ order-ordinal-limit: by the number of an item
---@ equal
+--@ equal, at length
 SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k ORDER BY 2 LIMIT 2
 --@ oracle
 SELECT start, k, n FROM (
@@ -100,7 +100,7 @@ SELECT start, k, n FROM (
     SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k)) WHERE place <= 2
 
 --@ order-nulls-last: NULL after all others
---@ equal
+--@ equal, at length
 SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k ORDER BY k NULLS LAST LIMIT 3
 --@ oracle
 SELECT start, k, n FROM (
@@ -124,7 +124,7 @@ SELECT start, k, n FROM (
     SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '1 minute'), k)) WHERE place <= 2
 
 --@ order-times-aggregate: a number times an aggregate
---@ equal
+--@ equal, at length
 SELECT window.start, k FROM t GROUP BY window(time, '1 minute'), k ORDER BY 2 * COUNT(*), k LIMIT 2
 --@ oracle
 SELECT start, k FROM (
@@ -148,7 +148,7 @@ SELECT start, k FROM (
     SELECT window.start, k, SUM(v) AS z FROM t GROUP BY window(time, '1 minute'), k)) WHERE place <= 1
 
 --@ order-case: by CASE
---@ equal
+--@ equal, at length
 SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '1 minute'), k
 ORDER BY CASE k WHEN 'b' THEN 0 WHEN 'a' THEN 1 ELSE 2 END, k DESC NULLS LAST LIMIT 2
 --@ oracle
@@ -174,7 +174,7 @@ SELECT start, x, n FROM (
     SELECT window.start, x, COUNT(*) AS n FROM t GROUP BY window(time, '1 hour'), x)) WHERE place <= 3
 
 --@ order-strings: UTF-8's order
---@ equal
+--@ equal, at length
 SELECT window.start, s, COUNT(*) AS n FROM t GROUP BY window(time, '1 hour'), s ORDER BY s DESC LIMIT 5
 --@ oracle
 SELECT start, s, n FROM (
@@ -202,7 +202,7 @@ SELECT start, k, n FROM (
     SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '1 minute'), k HAVING n > 1)) WHERE place <= 2
 
 --@ order-session-limit: within sessions
---@ equal
+--@ equal, at length
 SELECT session_window.start, k, COUNT(*) AS n FROM t GROUP BY session_window(time, '1 minute'), k ORDER BY k LIMIT 100
 
 --@ order-ordinal-beyond: there is no such item

@@ -47,7 +47,7 @@ SELECT IDENTIFIER('k') FROM t
 SELECT IDENTIFIER('k' || '') AS z, COUNT(*) FROM t GROUP BY window(time, '10 seconds'), k
 
 --@ stream-identifier: the stream by a name in a string
---@ refused: identifier
+--@ refused: identifier | one stream
 SELECT k FROM IDENTIFIER('t')
 
 --@ table-by-path: a file instead of a stream

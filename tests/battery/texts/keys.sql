@@ -7,7 +7,7 @@ SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds')
 SELECT s, COUNT(*) AS n, MIN(v) FROM t GROUP BY window(time, '1 hour'), s
 
 --@ key-integers: one key of each width
---@ equal
+--@ equal, at length
 SELECT tiny, small, i, b, COUNT(*) AS n FROM t GROUP BY window(time, '1 hour'), tiny, small, i, b
 
 --@ key-double: NaN is one key, and so are both zeros
@@ -23,7 +23,7 @@ SELECT f, COUNT(*) AS n FROM t GROUP BY window(time, '1 hour'), f
 SELECT d, w, COUNT(*) AS n FROM t GROUP BY window(time, '1 hour'), d, w
 
 --@ key-boolean: three groups with NULL
---@ equal
+--@ equal, at length
 SELECT ok, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), ok
 
 --@ key-times: dates and both kinds of times, with microseconds
@@ -35,7 +35,7 @@ SELECT day, ts, ntz, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), day, 
 SELECT time, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), time
 
 --@ key-binary: bytes
---@ equal
+--@ equal, at length
 SELECT bin, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), bin
 
 --@ key-struct: documented as refused
@@ -51,11 +51,11 @@ SELECT arr, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), arr
 SELECT tags, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), tags
 
 --@ key-struct-field: a field of a struct
---@ equal
+--@ equal, at length
 SELECT st.b, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), st.b
 
 --@ key-map-value: a value of a map
---@ equal
+--@ equal, at length
 SELECT tags['a'] AS one, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), tags['a']
 
 --@ key-interval: a type that is not among the documented keys
@@ -72,7 +72,7 @@ SELECT 'x' AS one, COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), 'x'
 SELECT COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), NULL
 
 --@ key-expression: computed keys, selected as they are
---@ equal
+--@ equal, at length
 SELECT upper(k), pmod(tiny, 3), COUNT(*) AS c FROM t
 GROUP BY window(time, '1 hour'), upper(k), pmod(tiny, 3)
 
@@ -81,20 +81,20 @@ GROUP BY window(time, '1 hour'), upper(k), pmod(tiny, 3)
 SELECT concat(upper(k), '!') AS loud, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), upper(k)
 
 --@ key-expression-of-column-key: an expression over a column that is a key
---@ equal
+--@ equal, at length
 SELECT length(k) + tiny AS z, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), k, tiny
 
 --@ key-boolean-expression: a comparison as a key
---@ equal
+--@ equal, at length
 SELECT i > 3 AS big, COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), i > 3
 
 --@ key-case: CASE as a key
---@ equal
+--@ equal, at length
 SELECT CASE WHEN i > 3 THEN 'hi' WHEN i < 0 THEN 'lo' END AS z, COUNT(*) AS c FROM t
 GROUP BY window(time, '1 minute'), CASE WHEN i > 3 THEN 'hi' WHEN i < 0 THEN 'lo' END
 
 --@ key-date-of-time: the day in the session's time zone
---@ equal
+--@ equal, at length
 SELECT CAST(time AS DATE) AS local, COUNT(*) AS c FROM t
 GROUP BY window(time, '1 hour'), CAST(time AS DATE)
 
@@ -139,7 +139,7 @@ SELECT k, COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), (1)
 SELECT k, COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), -1
 
 --@ key-not-selected: keys that do not show
---@ equal
+--@ equal, at length
 SELECT COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), k, ok
 
 --@ key-twice: a key named twice
@@ -171,7 +171,7 @@ SELECT k, COUNT(*) FROM t GROUP BY k
 SELECT COUNT(*), MAX(i) FROM t
 
 --@ key-collated: two spellings of one key
---@ equal
+--@ equal, at length
 SELECT lower(k) AS z, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), lower(k)
 
 --@ key-may-raise: a key that raises under ANSI

@@ -1,5 +1,5 @@
 --@ space-in-name: a name with a space
---@ equal
+--@ equal, at length
 SELECT `my col`, `my col` + 1 AS `one more` FROM odd WHERE `my col` > 0
 
 --@ space-in-name-aggregated: the same in an aggregate
@@ -47,7 +47,7 @@ SELECT k AS `x``y`, COUNT(*) AS `n``n` FROM t GROUP BY window(time, '10 seconds'
 SELECT k, COUNT(*) AS `n``n` FROM t GROUP BY window(time, '10 seconds'), k HAVING `n``n` > 1 ORDER BY `n``n`
 
 --@ keyword-names: columns named like keywords, quoted
---@ equal
+--@ equal, at length
 SELECT `select`, `order` FROM odd WHERE `order` > 0 AND `select` < 100
 
 --@ keyword-names-bare: Spark lets most keywords be names
@@ -55,7 +55,7 @@ SELECT `select`, `order` FROM odd WHERE `order` > 0 AND `select` < 100
 SELECT order, select FROM odd WHERE order > 0
 
 --@ keyword-names-grouped: the same as keys and in aggregates
---@ equal
+--@ equal, at length
 SELECT `select`, MAX(`order`) AS `group` FROM odd GROUP BY window(time, '1 hour'), `select` ORDER BY `group`
 
 --@ keyword-aliases: aliases named like clauses
@@ -71,7 +71,7 @@ SELECT window, `window` AS w, session_window FROM odd WHERE window = 'a'
 SELECT window, COUNT(*) AS n FROM odd GROUP BY window(time, '10 seconds'), window
 
 --@ window-column-qualified: qualified, it can be nothing else
---@ equal
+--@ equal, at length
 SELECT odd.window, COUNT(*) AS n FROM odd GROUP BY window(time, '10 seconds'), odd.window
 
 --@ window-column-summed: the column named window in an aggregate
@@ -97,15 +97,15 @@ GROUP BY window(time, '1 hour'), _a0, window ORDER BY _a0 DESC LIMIT 100
 SELECT `Größe`, `größe` FROM odd WHERE `GRÖßE` > 0
 
 --@ unicode-name-bare: Spark wants them quoted
---@ refused: syntax | parse
+--@ refused: identifier
 SELECT Größe FROM odd
 
 --@ unicode-alias: an alias of another alphabet
---@ equal
+--@ equal, at length
 SELECT k AS `日本`, COUNT(*) AS `🦉` FROM t GROUP BY window(time, '10 seconds'), k
 
 --@ case-of-names: names fold, results keep the spelling of the text
---@ equal
+--@ equal, at length
 SELECT MIXEDCASE, mixedcase, MixedCase FROM odd WHERE mixedCase
 
 --@ case-of-keys: the same for keys
@@ -113,7 +113,7 @@ SELECT MIXEDCASE, mixedcase, MixedCase FROM odd WHERE mixedCase
 SELECT K, Count(*) AS N FROM T GROUP BY WINDOW(TIME, '10 seconds'), k ORDER BY n, K
 
 --@ qualified: the stream's name before columns
---@ equal
+--@ equal, at length
 SELECT t.k, t.i + t.tiny AS z FROM t WHERE t.i BETWEEN 0 AND 9 AND T.ok
 
 --@ qualified-by-alias: an alias for the stream
@@ -133,11 +133,11 @@ SELECT k.k, k.i FROM t AS k WHERE k.i > 3
 SELECT st.k, st.st.a FROM t AS st
 
 --@ quoted-stream: the stream's name in backticks
---@ equal
+--@ equal, at length
 SELECT `t`.`k` FROM `t` WHERE `t`.`i` > 3
 
 --@ stream-case: the stream's name folds
---@ equal
+--@ equal, at length
 SELECT T.k FROM T WHERE t.i > 3
 
 --@ unknown-column: there is none of that name
@@ -169,7 +169,7 @@ SELECT k FROM default.t
 SELECT a FROM dots AS u(p, q, r, s, z)
 
 --@ hex-name: a name that looks like a number
---@ equal
+--@ equal, at length
 SELECT k AS `1`, i AS `2.5`, ok AS `NULL` FROM t
 
 --@ empty-alias: a name may have no character at all

@@ -13,7 +13,7 @@ GROUP BY /* seven */ window(time, /* eight */ '10 seconds'), k
 SELECT /* a /* b */ c */ k FROM t WHERE i > 3
 
 --@ comment-in-item: a comment that ends an item
---@ equal
+--@ equal, at length
 SELECT k -- the key
 , i -- the number
 FROM t
@@ -27,11 +27,11 @@ SELECT '-- no', '/* no */', k FROM t WHERE s <> '--' AND s <> '/*'
 -- nothing here
 
 --@ lower-case: everything in small letters
---@ equal
+--@ equal, at length
 select window.start, count(*) as n from t where i > 0 group by window(time, '10 seconds') having count(*) > 1 order by n
 
 --@ one-token-lines: every word on a line of its own
---@ equal
+--@ equal, at length
 SELECT
 k
 ,
@@ -89,7 +89,7 @@ SELECT ALL k FROM t WHERE i > 3
 TABLE t
 
 --@ alias-keyword-words: aliases that are words of the language
---@ equal
+--@ equal, at length
 SELECT i AS end, k AS start, v AS window, s AS filter, ok AS over FROM t
 
 --@ window-as-alias: an aggregate named window
@@ -97,7 +97,7 @@ SELECT i AS end, k AS start, v AS window, s AS filter, ok AS over FROM t
 SELECT COUNT(*) AS window, MAX(i) AS start FROM t GROUP BY window(time, '10 seconds')
 
 --@ numbers-close: signs next to each other
---@ equal
+--@ equal, at length
 SELECT v - -1, v+ +1, -(-v), 2-v, 2 -v FROM t
 
 --@ operators: the less usual ones
@@ -113,7 +113,7 @@ SELECT tiny <> 3, tiny == 3, NOT tiny = 3, !(tiny > 3), k || s, ~tiny FROM t
 SELECT k FROM t WHERE 1 < tiny < 3
 
 --@ case-nested: CASE in CASE, with AND, BETWEEN and IN inside
---@ equal
+--@ equal, at length
 SELECT CASE WHEN i BETWEEN 0 AND 5 AND ok THEN CASE k WHEN 'a' THEN 1 ELSE 2 END WHEN k IN ('a', 'b') OR NOT ok THEN 3 END AS z
 FROM t WHERE CASE WHEN i > 3 AND k = 'a' THEN ok ELSE NOT ok END AND tiny > 0
 
@@ -124,7 +124,7 @@ WHERE i > 0 AND CASE WHEN k = 'a' AND ok THEN TRUE WHEN k = 'b' OR i > 3 THEN FA
 GROUP BY window(time, '1 minute')
 
 --@ string-column-name: a string that looks like a column
---@ equal
+--@ equal, at length
 SELECT 'k', "k", `k` FROM t WHERE 'k' <> k
 
 --@ string-window: a string that looks like a window
@@ -132,7 +132,7 @@ SELECT 'k', "k", `k` FROM t WHERE 'k' <> k
 SELECT k, 'window.start' AS z, COUNT(*) FROM t GROUP BY window(time, '10 seconds'), k HAVING 'COUNT(*)' <> k
 
 --@ group-by-everything: window and all that is selected
---@ equal
+--@ equal, at length
 SELECT k, upper(k) AS z, length(upper(k)) AS y, COUNT(*) AS n FROM t GROUP BY window(time, '1 hour'), k, upper(k), length(upper(k))
 
 --@ with-spark-hint: a hint of Spark's changes no meaning; documented as refused
@@ -144,7 +144,7 @@ SELECT /*+ REPARTITION(3) */ k FROM t
 SELECT k, /* + 3 */ i FROM t
 
 --@ if-and-in-names: columns in calls with keywords inside
---@ equal
+--@ equal, at length
 SELECT extract(YEAR FROM ts), trim(BOTH FROM k), substring(k FROM 1 FOR 1), position('a' IN k), overlay(k PLACING 'z' FROM 1) FROM t
 
 --@ extract-in-group: FROM inside of a call
@@ -160,7 +160,7 @@ SELECT k IS DISTINCT FROM 'a' AS z, i FROM t WHERE k IS DISTINCT FROM s
 SELECT INTERVAL 3 DAYS, ts + INTERVAL '3' HOUR AS later FROM t WHERE k = 'a'
 
 --@ time-words: functions of constant times named like keywords
---@ equal
+--@ equal, at length
 SELECT timestamp('2024-03-31 00:00:00') AS a, date('2024-03-31') AS b, int('5') AS c, string(tiny) AS e, double(i) AS g FROM t WHERE k = 'a'
 
 --@ at-time-zone: the standard's form, which Spark does not have
@@ -168,7 +168,7 @@ SELECT timestamp('2024-03-31 00:00:00') AS a, date('2024-03-31') AS b, int('5') 
 SELECT ts AT TIME ZONE 'UTC' FROM t
 
 --@ double-quoted-string: double quotes make strings
---@ equal
+--@ equal, at length
 SELECT k FROM t WHERE k = "a" OR k IN ("b", 'c')
 
 --@ lateral-alias-in-group: aliases of items used by other items, grouped
@@ -184,7 +184,7 @@ SELECT window.start, COUNT(*) AS n FROM t WHERE k = 'a' AND i > 0 AND ok GROUP B
 SELECT window.start, COUNT(*) AS n FROM t WHERE ok AND i > 0 AND k = 'a' GROUP BY window(time, '10 seconds')
 
 --@ negative-modulo: signs of remainders
---@ equal
+--@ equal, at length
 SELECT -7 % 3, mod(-7, 3), pmod(-7, 3), -7 DIV 2, tiny % -3 FROM t WHERE k = 'a'
 
 --@ deterministic-seed: a generator with a seed is still no function of the tuple
@@ -192,7 +192,7 @@ SELECT -7 % 3, mod(-7, 3), pmod(-7, 3), -7 DIV 2, tiny % -3 FROM t WHERE k = 'a'
 SELECT rand(7) FROM t
 
 --@ assertion: a function that raises or gives NULL
---@ equal
+--@ equal, at length
 SELECT assert_true(i IS NOT NULL) AS z FROM t WHERE i IS NOT NULL
 
 --@ raise-error: a function that always raises, behind a condition

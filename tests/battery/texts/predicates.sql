@@ -3,7 +3,7 @@
 SELECT k, i FROM t WHERE i >= 0 AND i <= 12 AND i <> 3 AND i != 4 AND NOT i = 5 AND i < 12
 
 --@ column-on-the-right: the constant comes first
---@ equal
+--@ equal, at length
 SELECT i FROM t WHERE 3 < i AND 15 >= i
 
 --@ columns-compared: two columns of different types
@@ -15,15 +15,15 @@ SELECT tiny, i FROM t WHERE tiny < i
 SELECT tiny, small, i FROM t WHERE tiny BETWEEN i AND small
 
 --@ not-between: outside, and NULL is neither
---@ equal
+--@ equal, at length
 SELECT i FROM t WHERE i NOT BETWEEN 0 AND 10
 
 --@ between-empty: bounds in the wrong order
---@ equal
+--@ equal, at length
 SELECT i FROM t WHERE i BETWEEN 10 AND 0
 
 --@ in-list: members of a list
---@ equal
+--@ equal, at length
 SELECT k FROM t WHERE k IN ('a', 'B', '')
 
 --@ in-with-null: NULL in the list adds nothing
@@ -35,7 +35,7 @@ SELECT k FROM t WHERE k IN ('a', NULL)
 SELECT k FROM t WHERE k NOT IN ('a', NULL)
 
 --@ not-in: everything else, but not NULL
---@ equal
+--@ equal, at length
 SELECT k FROM t WHERE k NOT IN ('a', 'b')
 
 --@ in-columns: a list of columns and expressions
@@ -43,7 +43,7 @@ SELECT k FROM t WHERE k NOT IN ('a', 'b')
 SELECT k, s FROM t WHERE k IN (s, lower(s), 'c')
 
 --@ in-mixed-types: the list decides the type of the comparison
---@ equal
+--@ equal, at length
 SELECT i FROM t WHERE i IN (1, 2.5, 3e0)
 
 --@ null-safe-equal: NULL equals NULL
@@ -55,11 +55,11 @@ SELECT k, s FROM t WHERE k <=> s OR k <=> NULL
 SELECT i, tiny FROM t WHERE i IS DISTINCT FROM tiny AND k IS NOT DISTINCT FROM 'a'
 
 --@ null-tests: IS NULL of a column and of an expression
---@ equal
+--@ equal, at length
 SELECT k FROM t WHERE k IS NULL OR (v + 1) IS NULL OR ok IS NOT NULL
 
 --@ is-true: truth with NULLs made definite
---@ equal
+--@ equal, at length
 SELECT ok FROM t WHERE ok IS NOT TRUE OR (i > 3) IS FALSE OR ok IS UNKNOWN
 
 --@ boolean-column: a column alone is a condition
@@ -71,15 +71,15 @@ SELECT ok, k FROM t WHERE ok
 SELECT ok, k FROM t WHERE NOT ok
 
 --@ bang: the exclamation mark for NOT
---@ equal
+--@ equal, at length
 SELECT ok FROM t WHERE !ok
 
 --@ boolean-compared: booleans compared with booleans
---@ equal
+--@ equal, at length
 SELECT ok FROM t WHERE ok = (i > 3) OR ok < TRUE
 
 --@ three-valued: AND, OR and NOT with NULLs on either side
---@ equal
+--@ equal, at length
 SELECT ok, i FROM t WHERE NOT (ok AND i > 3) OR NOT (ok OR i < 3)
 
 --@ precedence: AND binds closer than OR, NOT closer than both
@@ -99,7 +99,7 @@ SELECT s FROM t WHERE s LIKE '%an%' OR s LIKE '_b' OR s LIKE 'a\_b'
 SELECT s FROM t WHERE s LIKE '50#%' ESCAPE '#' OR s LIKE 'a/_b' ESCAPE '/'
 
 --@ not-like: everything else, but not NULL
---@ equal
+--@ equal, at length
 SELECT s FROM t WHERE s NOT LIKE '%a%'
 
 --@ like-any: any of several patterns
@@ -107,7 +107,7 @@ SELECT s FROM t WHERE s NOT LIKE '%a%'
 SELECT s FROM t WHERE s LIKE ANY ('a%', '%12%', NULL)
 
 --@ like-some: SOME is ANY
---@ equal
+--@ equal, at length
 SELECT s FROM t WHERE s LIKE SOME ('b%', '-%')
 
 --@ like-all: all of several patterns
@@ -115,7 +115,7 @@ SELECT s FROM t WHERE s LIKE SOME ('b%', '-%')
 SELECT s FROM t WHERE s LIKE ALL ('%a%', '%n%') OR s NOT LIKE ALL ('%a%', '%2%')
 
 --@ ilike: whatever the case
---@ equal
+--@ equal, at length
 SELECT s FROM t WHERE s ILIKE 'BAN%' OR s NOT ILIKE '%A%'
 
 --@ rlike: regular expressions, by each of their names
@@ -123,7 +123,7 @@ SELECT s FROM t WHERE s ILIKE 'BAN%' OR s NOT ILIKE '%A%'
 SELECT s FROM t WHERE s RLIKE '^[a-z]+$' OR s REGEXP '\\d{2}' OR regexp_like(s, r'\s')
 
 --@ like-column: a pattern that is a column
---@ equal
+--@ equal, at length
 SELECT s, k FROM t WHERE s LIKE concat(k, '%')
 
 --@ string-with-number: Spark casts the string, which may fail under ANSI
@@ -139,7 +139,7 @@ SELECT i FROM t WHERE i = '12' OR i > '5'
 SELECT b FROM t WHERE b = 9007199254740992D OR b > 9e18
 
 --@ bigint-extremes: constants at the ends of the type
---@ equal
+--@ equal, at length
 SELECT b FROM t WHERE b = -9223372036854775808 OR b >= 9223372036854775807
 
 --@ beyond-bigint: a constant outside the type of its column
@@ -147,7 +147,7 @@ SELECT b FROM t WHERE b = -9223372036854775808 OR b >= 9223372036854775807
 SELECT b FROM t WHERE b < 9223372036854775808 AND b > -99999999999999999999
 
 --@ tinyint-beyond: a constant outside a small column's type
---@ equal
+--@ equal, at length
 SELECT tiny FROM t WHERE tiny < 1000 AND tiny > -128.5 AND tiny <> 127.0
 
 --@ float-with-decimal: 0.1 is no float
@@ -167,11 +167,11 @@ SELECT d FROM t WHERE d > 1e1 OR d = 99999999.99 OR d <= -99999999.99
 SELECT w FROM t WHERE w > 0.0000000000000000005 AND w < 99999999999999999999.999999999999999999
 
 --@ decimal-with-string: a string cast to the decimal's partner type
---@ equal
+--@ equal, at length
 SELECT d FROM t WHERE d > '12.5'
 
 --@ binary-compared: bytes in their order, unsigned
---@ equal
+--@ equal, at length
 SELECT bin FROM t WHERE bin > X'61' OR bin = X''
 
 --@ binary-with-string: a binary column and a string
@@ -183,11 +183,11 @@ SELECT bin FROM t WHERE bin = 'a'
 SELECT s FROM t WHERE s > 'Z' AND s < 'ä'
 
 --@ arrays-compared: arrays equal and in order
---@ equal
+--@ equal, at length
 SELECT arr FROM t WHERE arr = array(1, 2, 3) OR arr > array(6)
 
 --@ structs-compared: structs equal and in order
---@ equal
+--@ equal, at length
 SELECT st FROM t WHERE st = named_struct('a', 1, 'b', 'x') OR st > named_struct('a', 1, 'b', 'z')
 
 --@ raise-guarded: the first condition keeps the second from raising
@@ -199,7 +199,7 @@ SELECT s FROM t WHERE s RLIKE '^-?[0-9]+$' AND CAST(s AS INT) > 0
 SELECT s FROM t WHERE k = 'a' OR CAST(s AS INT) > 0
 
 --@ functions-in-where: calls on the column
---@ equal
+--@ equal, at length
 SELECT k, i FROM t WHERE abs(v) > 5 AND length(k) = 1 AND pmod(i, 3) = 1
 
 --@ arithmetic-overflow: a sum that overflows raises under ANSI and wraps without
@@ -211,7 +211,7 @@ SELECT i FROM t WHERE i + 1 > 5
 SELECT i AS zz FROM t WHERE zz > 3
 
 --@ lambda-where: a lambda over an array
---@ equal
+--@ equal, at length
 SELECT arr FROM t WHERE exists(arr, e -> e > 2) OR exists(arr, e -> e IS NULL)
 
 --@ window-where: conditions of all kinds before a window
@@ -231,11 +231,11 @@ GROUP BY window(time, '10 seconds')
 SELECT window.start, COUNT(*) AS n FROM t WHERE i > 5 AND i < 5 GROUP BY window(time, '10 seconds')
 
 --@ window-where-null: a comparison with NULL
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t WHERE i = NULL OR k = 'a'
 GROUP BY window(time, '10 seconds')
 
 --@ window-where-subscript: a map's value as a condition
---@ equal
+--@ equal, at length
 SELECT window.end, COUNT(*) AS n FROM t WHERE tags['a'] = 1 AND st.a > 0
 GROUP BY window(time, '10 seconds')

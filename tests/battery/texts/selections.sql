@@ -15,7 +15,7 @@ SELECT * FROM dots
 SELECT t.* FROM t WHERE i > 3
 
 --@ star-of-alias: an alias before the star
---@ equal
+--@ equal, at length
 SELECT u.* FROM t AS u WHERE u.ok
 
 --@ star-except: all but two columns
@@ -35,7 +35,7 @@ SELECT *, i + 1 AS j FROM t WHERE i BETWEEN 0 AND 5
 SELECT st.* FROM t
 
 --@ star-twice: two stars, so that every name comes twice
---@ equal
+--@ equal, at length
 SELECT *, * FROM dots
 
 --@ constants-only: no column at all is selected
@@ -43,7 +43,7 @@ SELECT *, * FROM dots
 SELECT 1, 'x', NULL, TRUE FROM t WHERE k = 'a'
 
 --@ constant-of-nothing: a constant for every tuple, without WHERE
---@ equal
+--@ equal, at length
 SELECT 'here' AS here FROM t
 
 --@ same-column-twice: two result columns with one name
@@ -51,7 +51,7 @@ SELECT 'here' AS here FROM t
 SELECT k, k FROM t
 
 --@ same-alias-twice: two expressions under one name
---@ equal
+--@ equal, at length
 SELECT i AS z, d AS z FROM t
 
 --@ unnamed-expressions: Spark makes up the names of the columns
@@ -59,7 +59,7 @@ SELECT i AS z, d AS z FROM t
 SELECT i + 1, upper(k), -v, NOT ok, d * 2, CASE WHEN ok THEN 1 END FROM t WHERE i BETWEEN -99 AND 99
 
 --@ alias-without-as: an alias that merely follows
---@ equal
+--@ equal, at length
 SELECT i j, k `the key`, v + 1 vv FROM t
 
 --@ alias-in-quotes: an alias in double quotes is a string, so it is refused by Spark
@@ -75,11 +75,11 @@ SELECT v * 2 AS a, a + 1 AS c FROM t
 SELECT length(k) AS l, l * 2 AS m2, m2 - l AS back FROM t
 
 --@ lateral-alias-shadowed: a column wins over an alias of the same name
---@ equal
+--@ equal, at length
 SELECT v + 1000 AS tiny, tiny AS again FROM t
 
 --@ where-constant-true: a condition that always holds
---@ equal
+--@ equal, at length
 SELECT k FROM t WHERE TRUE
 
 --@ where-constant-false: a condition that never holds
@@ -95,7 +95,7 @@ SELECT k FROM t WHERE NULL
 SELECT arr, tags, st, time FROM t WHERE ok OR ok IS NULL
 
 --@ nested-made: nested values made in the query
---@ equal
+--@ equal, at length
 SELECT array(i, 1), map(coalesce(k, '?'), v), struct(k, i), named_struct('p', d, 'q', s) FROM t
 
 --@ lambda-filter: a lambda over an array
@@ -111,19 +111,19 @@ SELECT aggregate(arr, 0, (acc, e) -> acc + coalesce(e, 0), acc -> acc * 2) AS tw
 SELECT transform(arr, k -> k + 1) AS next, k FROM t
 
 --@ lambda-captures: a lambda that looks at a column
---@ equal
+--@ equal, at length
 SELECT exists(arr, e -> e = tiny) AS has, forall(arr, e -> e < v) AS low FROM t
 
 --@ map-functions: keys, values, entries, look-ups
---@ equal
+--@ equal, at length
 SELECT map_keys(tags), map_values(tags), tags['a'], tags.b, element_at(tags, 'a'), cardinality(tags) FROM t
 
 --@ struct-fields: fields by dot, by qualified dot, by brackets
---@ equal
+--@ equal, at length
 SELECT st.a, t.st.b, st['a'] FROM t WHERE st.a IS NOT NULL
 
 --@ array-index-get: an index that may be outside
---@ equal
+--@ equal, at length
 SELECT get(arr, 0), get(arr, 9), try_element_at(arr, 2) FROM t
 
 --@ array-index-outside: brackets raise under ANSI, and give NULL without
@@ -135,11 +135,11 @@ SELECT arr[2] FROM t WHERE k = 'a'
 SELECT arr[2] AS third FROM t WHERE size(arr) > 2
 
 --@ case-forms: both forms of CASE, with and without ELSE
---@ equal
+--@ equal, at length
 SELECT CASE k WHEN 'a' THEN 1 WHEN 'b' THEN 2 END, CASE WHEN i > 5 THEN 'hi' ELSE k END FROM t
 
 --@ conditionals: the functions that choose
---@ equal
+--@ equal, at length
 SELECT IF(ok, k, s), COALESCE(k, s, '-'), NULLIF(k, 'a'), NVL(i, 0), NVL2(k, 1, 0), IFNULL(v, 0)
 FROM t
 
@@ -152,18 +152,18 @@ SELECT CASE WHEN tiny <> 0 THEN 100 / tiny END AS q FROM t
 SELECT CAST(s AS INT) AS n FROM t WHERE s IN ('12', '-7')
 
 --@ time-of-tuple: the event time itself, and parts of it
---@ equal
+--@ equal, at length
 SELECT time, hour(time), date_trunc('DAY', time), CAST(time AS DATE) FROM t
 
 --@ json: made and read
---@ equal
+--@ equal, at length
 SELECT to_json(struct(k, tiny, ok)), from_json('{"a": 1}', 'a INT').a, get_json_object('{"z":5}', '$.z')
 FROM t
 
 --@ hashes: functions of bytes
---@ equal
+--@ equal, at length
 SELECT md5(bin), sha2(k, 256), crc32(bin), hash(k, i), xxhash64(k, v), base64(bin), hex(bin) FROM t
 
 --@ bits: operators on bits
---@ equal
+--@ equal, at length
 SELECT tiny & 7, tiny | 8, tiny ^ 5, ~tiny, shiftleft(tiny, 3), tiny << 2, bit_count(small) FROM t

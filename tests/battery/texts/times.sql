@@ -11,7 +11,7 @@ SELECT time FROM t WHERE time BETWEEN '2024-03-31 00:59:59' AND '2024-03-31 01:0
 SELECT ts FROM t WHERE ts = '2024-03-31 01:00:00.000001+00:00' OR ts < TIMESTAMP '1970-01-01 00:00:00Z'
 
 --@ time-in-list: times in a list of strings
---@ equal
+--@ equal, at length
 SELECT ts FROM t WHERE ts IN ('2024-03-31 01:00:00Z', TIMESTAMP '2024-10-27 00:30:00Z')
 
 --@ time-is-no-time: a string that is none raises under ANSI
@@ -19,7 +19,7 @@ SELECT ts FROM t WHERE ts IN ('2024-03-31 01:00:00Z', TIMESTAMP '2024-10-27 00:3
 SELECT ts FROM t WHERE ts > 'yesterday evening'
 
 --@ time-with-date: a time compared with a date
---@ equal
+--@ equal, at length
 SELECT ts, day FROM t WHERE ts > DATE '2024-03-31' OR ts < day
 
 --@ ntz-range: a time without zone
@@ -39,7 +39,7 @@ SELECT day FROM t WHERE day > '2024-03-01' AND day <= DATE '2024-03-31' OR day =
 SELECT day FROM t WHERE day = TIMESTAMP '2024-03-31 00:00:00' OR day > '2024-10-26 12:00:00'
 
 --@ date-short: a string that is less than a date
---@ equal
+--@ equal, at length
 SELECT day FROM t WHERE day >= '2024-10' OR day = '2024'
 
 --@ date-with-number: Spark refuses it
@@ -47,11 +47,11 @@ SELECT day FROM t WHERE day >= '2024-10' OR day = '2024'
 SELECT day FROM t WHERE day > 20240101
 
 --@ date-parts: parts of dates before 1582 and after
---@ equal
+--@ equal, at length
 SELECT year(day), month(day), dayofweek(day), weekofyear(day), dayofyear(day), quarter(day), last_day(day) FROM t
 
 --@ time-parts: parts of times, in the session's time zone
---@ equal
+--@ equal, at length
 SELECT hour(ts), minute(ts), second(ts), year(ts), extract(SECOND FROM ts), date_part('HOUR', ntz), weekday(ts) FROM t
 
 --@ truncation: times cut at hours, days and weeks, where the clocks change
@@ -63,11 +63,11 @@ SELECT date_trunc('HOUR', ts), date_trunc('DAY', ts), date_trunc('WEEK', ts), da
 SELECT ts + INTERVAL 1 DAY, ts + INTERVAL 24 HOURS, ntz + INTERVAL '1 2' DAY TO HOUR, ts - INTERVAL 1 MONTH FROM t WHERE year(ts) = 2024
 
 --@ interval-where: an interval in a condition
---@ equal
+--@ equal, at length
 SELECT ts FROM t WHERE ts + INTERVAL 1 HOUR > TIMESTAMP '2024-03-31 03:00:00' AND time - ts < INTERVAL '300' DAY
 
 --@ day-arithmetic: days added and subtracted
---@ equal
+--@ equal, at length
 SELECT day + 1, date_add(day, -1), day - INTERVAL 1 MONTH, datediff(day, DATE '2024-01-01'), add_months(day, 1) FROM t WHERE year(day) = 2024
 
 --@ day-overflow: the day after the last one
@@ -83,11 +83,11 @@ SELECT ts - time AS a, timestampdiff(SECOND, ts, time) AS b, unix_micros(ts) - u
 SELECT unix_timestamp(ts), unix_timestamp('2024-03-31 02:30:00'), to_unix_timestamp(ts), unix_millis(ts), unix_seconds(ts) FROM t
 
 --@ from-unixtime: seconds as text, in the session's time zone
---@ equal
+--@ equal, at length
 SELECT from_unixtime(tiny), from_unixtime(tiny * 100000L, 'yyyy-MM-dd HH:mm'), timestamp_millis(small) FROM t
 
 --@ time-zones: from one zone to another
---@ equal
+--@ equal, at length
 SELECT from_utc_timestamp(ts, 'Asia/Kolkata'), to_utc_timestamp(ts, 'America/New_York'), convert_timezone('UTC', 'Asia/Tokyo', ntz) FROM t
 
 --@ current-timezone: the session's setting is a constant
@@ -99,7 +99,7 @@ SELECT current_timezone() AS z FROM t WHERE k = 'a'
 SELECT date_format(ts, 'yyyy-MM-dd HH:mm:ss.SSSSSS VV'), date_format(day, 'EEEE, d MMMM y'), to_char(tiny, '999') FROM t WHERE year(ts) > 1900
 
 --@ parsing: text as times
---@ equal
+--@ equal, at length
 SELECT try_to_timestamp(s), try_to_date(s, 'yyyy-MM-dd'), to_timestamp('2024-03-31 02:30:00'), to_date('2024-03-31') FROM t
 
 --@ parsing-raises: text that is no date
@@ -107,7 +107,7 @@ SELECT try_to_timestamp(s), try_to_date(s, 'yyyy-MM-dd'), to_timestamp('2024-03-
 SELECT to_date(s, 'yyyy-MM-dd') AS z FROM t
 
 --@ make-times: times from their parts
---@ equal
+--@ equal, at length
 SELECT make_date(2024, 3, 31), make_timestamp(2024, 3, 31, 2, 30, 0), make_timestamp_ntz(2024, 3, 31, 2, 30, 0)
 FROM t WHERE k = 'a'
 
@@ -120,7 +120,7 @@ SELECT TIME '10:20:30' AS z, CAST(ts AS TIME) AS y FROM t WHERE k = 'a'
 SELECT hour(time) AS h, COUNT(*) AS c, MIN(time), MAX(ts) FROM t GROUP BY window(time, '1 day'), hour(time)
 
 --@ window-trunc-key: local days as keys
---@ equal
+--@ equal, at length
 SELECT date_trunc('DAY', ts) AS z, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), date_trunc('DAY', ts)
 
 --@ window-time-conditions: conditions on four kinds of times before a window

@@ -7,7 +7,7 @@ SELECT 0x1F FROM t
 SELECT 1L AS a, 1S AS b, 1Y AS c, 1.0D AS d, 1.0F AS e, 1.0BD AS f, 1e3 AS g, 1.5e-3D AS h, .5 AS i, 5. AS j FROM t WHERE k = 'a'
 
 --@ literals-compared: columns compared with literals of each kind
---@ equal
+--@ equal, at length
 SELECT tiny, i, v FROM t WHERE tiny > 1Y AND i < 15L AND v < 99.5D AND small <> 3S AND d < 50.0BD AND f < 1e3F
 
 --@ binary-literals: bytes in hexadecimal
@@ -29,7 +29,7 @@ SELECT INTERVAL '1' DAY AS a, INTERVAL '1 02:03:04.5' DAY TO SECOND AS c FROM t 
 SELECT INTERVAL '1-2' YEAR TO MONTH AS b FROM t WHERE k = 'a'
 
 --@ string-literals: raw, doubled, concatenated, escaped
---@ equal
+--@ equal, at length
 SELECT r'a\nb', 'it''s', "say ""hi""", 'a' 'b', 'tab\tx', '\u00e9', '\101' FROM t WHERE k = 'a'
 
 --@ dollar-strings: Spark has none
@@ -48,7 +48,7 @@ FROM t
 SELECT tiny::BIGINT, k::STRING, v::DECIMAL(10, 2), (tiny + 1)::DOUBLE AS z FROM t
 
 --@ cast-double-colon-where: the short form in a condition
---@ equal
+--@ equal, at length
 SELECT tiny FROM t WHERE tiny::STRING LIKE '1%' AND v::INT > 0
 
 --@ cast-raises: a string that is no number
@@ -64,11 +64,11 @@ SELECT CAST(i AS TINYINT) AS z FROM t
 SELECT CAST(x AS INT) AS z FROM t WHERE x > 1e305
 
 --@ try-cast: NULL instead of an error
---@ equal
+--@ equal, at length
 SELECT TRY_CAST(s AS INT), TRY_CAST(s AS DATE), TRY_CAST(i AS TINYINT), TRY_CAST(s AS BOOLEAN), TRY_CAST(x AS BIGINT) FROM t
 
 --@ try-functions: NULL instead of an error
---@ equal
+--@ equal, at length
 SELECT try_divide(i, tiny), try_add(i, 1), try_multiply(b, 2L), try_to_number(s, '99'), try_subtract(b, 1L) FROM t
 
 --@ cast-decimal-rounds: more digits than fit behind the point
@@ -76,15 +76,15 @@ SELECT try_divide(i, tiny), try_add(i, 1), try_multiply(b, 2L), try_to_number(s,
 SELECT CAST(v AS DECIMAL(6, 1)), CAST(d AS DECIMAL(12, 0)), CAST(d AS INT) FROM t WHERE abs(d) < 1000
 
 --@ cast-boolean: booleans from numbers and back
---@ equal
+--@ equal, at length
 SELECT CAST(tiny AS BOOLEAN), CAST(ok AS INT), CAST(ok AS DOUBLE), BOOLEAN('yes') FROM t
 
 --@ cast-number-to-time: seconds since the epoch
---@ equal
+--@ equal, at length
 SELECT CAST(tiny AS TIMESTAMP), timestamp_micros(tiny), timestamp_seconds(v), date_from_unix_date(tiny) FROM t
 
 --@ division: slash gives fractions, DIV whole numbers
---@ equal
+--@ equal, at length
 SELECT tiny / 4, tiny DIV 4, tiny % 4, d / 3, v / 0.5, mod(tiny, 5), pmod(tiny, 5) FROM t
 
 --@ division-by-zero: raises under ANSI, NULL without
@@ -96,11 +96,11 @@ SELECT 10 / tiny AS z FROM t
 SELECT 1.0D / (v - v) AS z FROM t WHERE v IS NOT NULL
 
 --@ modulo-zero: the remainder raises, too
---@ equal
+--@ equal, at length
 SELECT 10 % tiny AS z FROM t
 
 --@ overflow-int: addition at the end of the type
---@ equal
+--@ equal, at length
 SELECT i + i AS z FROM t
 
 --@ overflow-bigint: multiplication at the end of the type
@@ -128,7 +128,7 @@ SELECT w * 0.1, w + 1, w / 3, round(w, 2) FROM t WHERE tiny BETWEEN -99 AND 99 A
 SELECT w * w AS z FROM t
 
 --@ float-arithmetic: floats are not doubles
---@ equal
+--@ equal, at length
 SELECT f + 0.1F, f * 2, f + 1, f / 3 FROM t
 
 --@ mixed-arithmetic: which type a sum has
@@ -136,11 +136,11 @@ SELECT f + 0.1F, f * 2, f + 1, f / 3 FROM t
 SELECT tiny + small, i + b % 10, tiny + v, d + tiny, f + d, tiny + '1', v + '1.5' FROM t WHERE i BETWEEN -99 AND 99
 
 --@ math-functions: whatever they do at the edges of their domain
---@ equal
+--@ equal, at length
 SELECT sqrt(v), ln(v), log10(v), exp(tiny / 10), pow(tiny, 2), sign(v), cbrt(v), ceil(v), floor(v), round(v, 1), rint(v) FROM t
 
 --@ greatest-least: of mixed types, with NULLs
---@ equal
+--@ equal, at length
 SELECT greatest(tiny, small), least(v, tiny, d), greatest(k, s) FROM t
 
 --@ literal-overflow: a constant that its type cannot hold
@@ -176,7 +176,7 @@ SELECT CAST(k AS VARCHAR(3)), CAST(k AS CHAR(3)) FROM t
 SELECT parse_json('{"a": 1}') AS z FROM t
 
 --@ variant-inside: a variant that does not leave the expression
---@ equal
+--@ equal, at length
 SELECT variant_get(parse_json('{"a": 1}'), '$.a', 'int') AS z FROM t WHERE k = 'a'
 
 --@ void: a column of no type
@@ -184,5 +184,5 @@ SELECT variant_get(parse_json('{"a": 1}'), '$.a', 'int') AS z FROM t WHERE k = '
 SELECT NULL AS z, k FROM t WHERE k = 'a'
 
 --@ type-of: what Spark calls the types
---@ equal
+--@ equal, at length
 SELECT typeof(tiny), typeof(d * 2), typeof(1.5), typeof(st), typeof(time) FROM t WHERE k = 'a'

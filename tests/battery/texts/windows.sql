@@ -7,11 +7,11 @@ SELECT window.start, window.end, COUNT(*) AS n FROM t GROUP BY window(time, '10 
 SELECT window.start, window.end, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds', '5 seconds')
 
 --@ sliding-uneven: the slide does not divide the size
---@ equal
+--@ equal, at length
 SELECT window, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds', '3 seconds')
 
 --@ start-offset: windows that begin at second three
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds', '10 seconds', '3 seconds')
 
 --@ start-offset-sliding: slide and offset together
@@ -31,7 +31,7 @@ SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '997 millisecond
 SELECT window.start, window.end, COUNT(*) AS n FROM t GROUP BY window(time, '1 microsecond')
 
 --@ window-7-microseconds: an odd number of the smallest unit
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '7 microseconds', '3 microseconds')
 
 --@ window-hour: a clock change lies between two windows
@@ -43,7 +43,7 @@ SELECT window.start, window.end, COUNT(*) AS n, MAX(v) FROM t GROUP BY window(ti
 SELECT window, COUNT(*) AS n FROM t GROUP BY window(time, '1 day')
 
 --@ window-week: weeks begin on Thursday, as the epoch did
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1 week')
 
 --@ window-365-days: a year, as days
@@ -63,7 +63,7 @@ SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1 year')
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, 'INTERVAL 10 SECONDS')
 
 --@ window-two-units: several units in one duration
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1 minute 30 seconds')
 
 --@ window-fraction: half a second more
@@ -75,7 +75,7 @@ SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10.5 seconds')
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1.5 hours')
 
 --@ window-spaces: a duration with odd spaces and capitals
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '  10   SECONDS ')
 
 --@ window-sum-of-units: the same unit twice, and a minus
@@ -186,7 +186,7 @@ SELECT COUNT(*) FROM t WHERE window.start > '2024-01-01' GROUP BY window(time, '
 SELECT window(time, '10 seconds') AS w, COUNT(*) AS n FROM t GROUP BY 1
 
 --@ window-by-alias: the window has a name in SELECT
---@ equal
+--@ equal, at length
 SELECT window(time, '10 seconds') AS slot, COUNT(*) AS n FROM t GROUP BY slot
 
 --@ window-start-as-key: grouping by the window's start is grouping by the window
@@ -198,11 +198,11 @@ SELECT window(time, '10 seconds').start AS s, COUNT(*) AS n FROM t GROUP BY wind
 SELECT w.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds') AS w
 
 --@ window-not-selected: nothing tells the windows apart
---@ equal
+--@ equal, at length
 SELECT k, COUNT(*) FROM t GROUP BY window(time, '10 seconds'), k
 
 --@ window-upper-case: function names fold
---@ equal
+--@ equal, at length
 SELECT WINDOW.START, WINDOW.END, COUNT(*) FROM t GROUP BY WINDOW(TIME, '10 seconds')
 
 --@ window-quoted: the function's name in backticks
@@ -226,7 +226,7 @@ SELECT session_window, k, COUNT(*) AS n, SUM(v) AS v FROM t GROUP BY session_win
 SELECT session_window.start, COUNT(*) AS n FROM t WHERE i > 0 GROUP BY session_window(time, '2500 milliseconds')
 
 --@ session-one-microsecond: neighbours one microsecond apart are no session
---@ equal
+--@ equal, at length
 SELECT session_window.end, COUNT(*) AS n FROM t GROUP BY session_window(time, '1 microsecond')
 
 --@ session-expressions: expressions over a session's ends
