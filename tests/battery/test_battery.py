@@ -21,7 +21,8 @@ from tests.battery.rows import NAMES
 from tests.battery.texts import Text, all_texts
 from tests.battery.traces import Traces
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+# The first test of a slice runs all of it: on a busy machine that takes its time.
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 class Runs:
@@ -29,16 +30,26 @@ class Runs:
 
     def __init__(self, spark: SparkSession) -> None:
         self.oracle = cache(lambda setting: Oracle(spark, setting))
-        self._together = cache(
-            lambda part: run_together(
-                spark, part.combination.setting, part.combination.lane, _executed(part)
-            )
-        )
+        self._spark = spark
+        self._outcomes: dict[Slice, dict[str, Outcome] | BaseException] = {}
 
     def outcome(self, part: Slice, text: Text) -> Outcome:
-        """What a text of a slice gave."""
-        found: Outcome = self._together(part)[text.id]
-        return found
+        """What a text of a slice gave; a slice that breaks off breaks off once for all."""
+        if part not in self._outcomes:
+            self._outcomes[part] = self._run(part)
+        found = self._outcomes[part]
+        if isinstance(found, BaseException):
+            raise RuntimeError("the slice broke off") from found
+        return found[text.id]
+
+    def _run(self, part: Slice) -> dict[str, Outcome] | BaseException:
+        place = part.combination
+        try:
+            return run_together(self._spark, place.setting, place.lane, _executed(part))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also a time-out, which pytest does not raise as Exception
+            return error
 
 
 def _executed(part: Slice) -> list[Text]:
