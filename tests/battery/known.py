@@ -1,13 +1,14 @@
 """The list of texts that are not yet as they should be; it can only get shorter.
 
-A line of `known_failures.txt` is `<text> <combination> <why>`. The combination may be `*`, for
-every one that the text is run in. A text that passes where it is listed is an error. `skip` before
+A line of `known_failures.txt` is `<text> <combination> <why>`. The combination may be a
+pattern, such as `*` or `jvm-*`. A text that passes where it is listed is an error. `skip` before
 the reason keeps a text from being run: it would end the JVM, or hold up all others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def known_failures() -> tuple[Known, ...]:
 def known(text: str, combination: str) -> Known | None:
     """What is known of a text in a combination."""
     for entry in known_failures():
-        if entry.text == text and entry.combination in ("*", combination):
+        if entry.text == text and fnmatchcase(combination, entry.combination):
             return entry
     return None
 

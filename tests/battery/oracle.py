@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from tests.battery.rows import NAMES, stream_rows
 
@@ -69,6 +69,7 @@ class Oracle:
 
     def __init__(self, spark: SparkSession, setting: Setting) -> None:
         self._spark = setting.session(spark)
+        self._zone = setting.zone
         self._known: dict[str, Outcome] = {}
         for name, value in _FEW_ROWS.items():
             self._spark.conf.set(name, value)
@@ -91,6 +92,7 @@ class Oracle:
         except (AnalysisException, ParseException) as error:
             return Refused(str(error))
         try:
-            return frame.toArrow()
+            # Spark labels times UTC when it collects them; what they are typed is the session's.
+            return frame.toArrow().cast(to_arrow_schema(frame.schema, timezone=self._zone))
         except PySparkException as error:
             return Failed(str(error))

@@ -111,7 +111,7 @@ def stream_rows(stream: str) -> list[pa.Table]:
     """The batches of a stream, oldest first; within a batch tuples come in no order."""
     rng = random.Random(SEED)
     made = [_batch(rng, number, moment) for number, moment in enumerate(_MOMENTS)]
-    batches = [made[0] + made[1], made[2], made[3] + made[4]]
+    batches = [made[0] + made[1] + made[2], made[3] + made[4]]
     for earlier, later in itertools.pairwise(batches):
         late = [r for r in earlier if r["time"] is not None and r["time"].second == 59]
         straggler = [r for r in late if r["time"] > max(x["time"] for x in late) - LATE]

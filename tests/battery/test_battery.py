@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import filter as filter_
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -114,8 +115,10 @@ def test_the_battery_is_whole() -> None:
     names = [text.id for text in all_texts()]
     assert len(names) == len(set(names))
     assert len(names) >= 300
-    places = {"*", *(c.id for c in COMBINATIONS)}
-    unknown = [k for k in known_failures() if k.text not in names or k.combination not in places]
+    places = [c.id for c in COMBINATIONS]
+    unknown = [
+        k for k in known_failures() if k.text not in names or not filter_(places, k.combination)
+    ]
     assert unknown == []
 
 

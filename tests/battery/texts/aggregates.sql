@@ -290,5 +290,5 @@ SELECT window.start, SUM(100 DIV tiny) AS z FROM t GROUP BY window(time, '1 hour
 SELECT window.start, COUNT(*) / COUNT_IF(k = 'c') AS z FROM t GROUP BY window(time, '10 seconds')
 
 --@ result-overflow: a result cast to a type that is too small
---@ equal
+--@ equal, at length
 SELECT window.start, CAST(COUNT(*) * 100 AS TINYINT) AS z FROM t GROUP BY window(time, '1 hour')

@@ -124,7 +124,7 @@ SELECT start, k, n FROM (
     SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '1 minute'), k)) WHERE place <= 2
 
 --@ order-times-aggregate: a number times an aggregate
---@ equal, at length
+--@ equal
 SELECT window.start, k FROM t GROUP BY window(time, '1 minute'), k ORDER BY 2 * COUNT(*), k LIMIT 2
 --@ oracle
 SELECT start, k FROM (

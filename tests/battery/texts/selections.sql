@@ -127,7 +127,7 @@ SELECT st.a, t.st.b, st['a'] FROM t WHERE st.a IS NOT NULL
 SELECT get(arr, 0), get(arr, 9), try_element_at(arr, 2) FROM t
 
 --@ array-index-outside: brackets raise under ANSI, and give NULL without
---@ equal
+--@ equal, at length
 SELECT arr[2] FROM t WHERE k = 'a'
 
 --@ array-index-guarded: the same brackets behind a condition

@@ -103,7 +103,7 @@ SELECT date_format(ts, 'yyyy-MM-dd HH:mm:ss.SSSSSS VV'), date_format(day, 'EEEE,
 SELECT try_to_timestamp(s), try_to_date(s, 'yyyy-MM-dd'), to_timestamp('2024-03-31 02:30:00'), to_date('2024-03-31') FROM t
 
 --@ parsing-raises: text that is no date
---@ equal
+--@ equal, at length
 SELECT to_date(s, 'yyyy-MM-dd') AS z FROM t
 
 --@ make-times: times from their parts

@@ -56,11 +56,11 @@ SELECT tiny FROM t WHERE tiny::STRING LIKE '1%' AND v::INT > 0
 SELECT CAST(s AS INT) AS z FROM t
 
 --@ cast-overflow: a number that is too large
---@ equal
+--@ equal, at length
 SELECT CAST(i AS TINYINT) AS z FROM t
 
 --@ cast-nan: NaN and infinity as whole numbers
---@ equal
+--@ equal, at length
 SELECT CAST(x AS INT) AS z FROM t WHERE x > 1e305
 
 --@ try-cast: NULL instead of an error
@@ -92,7 +92,7 @@ SELECT tiny / 4, tiny DIV 4, tiny % 4, d / 3, v / 0.5, mod(tiny, 5), pmod(tiny, 
 SELECT 10 / tiny AS z FROM t
 
 --@ division-by-zero-double: a double does not save it
---@ equal
+--@ equal, at length
 SELECT 1.0D / (v - v) AS z FROM t WHERE v IS NOT NULL
 
 --@ modulo-zero: the remainder raises, too
@@ -104,7 +104,7 @@ SELECT 10 % tiny AS z FROM t
 SELECT i + i AS z FROM t
 
 --@ overflow-bigint: multiplication at the end of the type
---@ equal
+--@ equal, at length
 SELECT b * 2 AS z FROM t
 
 --@ overflow-negation: the smallest number has no negative
@@ -124,7 +124,7 @@ SELECT d + 1, d * d, d / 7, d % 3, d * 1.5D, -d, round(d, 1), ceil(d), floor(d),
 SELECT w * 0.1, w + 1, w / 3, round(w, 2) FROM t WHERE tiny BETWEEN -99 AND 99 AND w < 99
 
 --@ decimal-overflow: more than 38 digits
---@ equal
+--@ equal, at length
 SELECT w * w AS z FROM t
 
 --@ float-arithmetic: floats are not doubles
