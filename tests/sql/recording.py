@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import headrace as hr
+from headrace.query.schema import StreamSchema
 from headrace.spark.analysis import SparkAnalyzer
 from headrace.sql.tree import Node, Operator, Statement, Writer
 from tests.sql.live import analyzer_of
@@ -26,13 +27,15 @@ class RecordingAnalyzer:
         return self._spark.ansi
 
     def parsed(self, text: str) -> Operator:
-        told = self._spark.told_of(text, "parsed")[0]
+        told = self._spark.told_of(text)[0]
         self._note = {"text": self.text, "ansi": self.ansi, "parsed": told, "sql": {}}
         note(self._note)
         return Operator.of(told)
 
-    def analyzed(self, text: str) -> tuple[Statement, Writer]:
-        told, writer = self._spark.told_of(text, "analyzed")
+    def analyzed(
+        self, text: str, stream: StreamSchema, *, plainly: bool = True
+    ) -> tuple[Statement, Writer]:
+        told, writer = self._spark.told_of(text, stream, plainly=plainly)
         self._note["analyzed"] = told
         return Statement.of(told), _Noting(writer, self._note["sql"])
 
@@ -56,6 +59,6 @@ class _Noting:
 def answer_now(analyzer: SparkAnalyzer, text: str) -> Mapping[str, Any]:
     """What Spark says of a text today, to compare with what was written down."""
     return {
-        "parsed": analyzer.told_of(text, "parsed")[0],
-        "analyzed": analyzer.told_of(text, "analyzed")[0],
+        "parsed": analyzer.told_of(text)[0],
+        "analyzed": analyzer.told_of(text, PURCHASES)[0],
     }

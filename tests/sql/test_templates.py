@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.errors import QueryError
+from headrace.query.schema import StreamSchema
 from headrace.sql import Analyzer, Templates, parse
 from headrace.sql.tree import Operator, Statement, Writer
 from tests.unit.analyzer import PURCHASES, STREAMS
@@ -30,8 +31,10 @@ class Counting:
         self.asked += 1
         return self._analyzer.parsed(text)
 
-    def analyzed(self, text: str) -> tuple[Statement, Writer]:
-        return self._analyzer.analyzed(text)
+    def analyzed(
+        self, text: str, stream: StreamSchema, *, plainly: bool = True
+    ) -> tuple[Statement, Writer]:
+        return self._analyzer.analyzed(text, stream, plainly=plainly)
 
 
 @pytest.fixture(scope="module")

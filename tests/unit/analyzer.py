@@ -73,7 +73,9 @@ class Played:
     def parsed(self, text: str) -> Operator:
         return Operator.of(self._answer["parsed"])
 
-    def analyzed(self, text: str) -> tuple[Statement, Writer]:
+    def analyzed(
+        self, text: str, stream: StreamSchema, *, plainly: bool = True
+    ) -> tuple[Statement, Writer]:
         return Statement.of(self._answer["analyzed"]), self
 
     def sql(
@@ -108,7 +110,9 @@ class Unknown:
     def parsed(self, text: str) -> Operator:
         raise AssertionError(f"Spark was never asked about {text!r}: HEADRACE_RECORD=1 make unit")
 
-    def analyzed(self, text: str) -> tuple[Statement, Writer]:
+    def analyzed(
+        self, text: str, stream: StreamSchema, *, plainly: bool = True
+    ) -> tuple[Statement, Writer]:
         raise AssertionError(text)
 
 

@@ -51,11 +51,11 @@ def _sum(state: State, known: Ints, kind: pa.DataType, *, ansi: bool) -> pa.Arra
         bound = 10**kind.precision
         exact = [None if e else _exact(state, i) for i, e in enumerate(empty)]
         if ansi and any(v is not None and abs(v) >= bound for v in exact):
-            raise SumOverflow("the sum of decimals does not fit its type")
+            raise SumOverflow("[ARITHMETIC_OVERFLOW] the sum of decimals does not fit its type")
         return _decimals([v if v is not None and abs(v) < bound else None for v in exact], kind)
     unscaled, fits = _whole(state)
     if not fits and ansi and any(not -(2**63) <= _exact(state, i) < 2**63 for i in _wide(state)):
-        raise SumOverflow("the sum does not fit a bigint")
+        raise SumOverflow("[ARITHMETIC_OVERFLOW] the sum does not fit a bigint")
     return pa.array(unscaled, mask=empty)
 
 

@@ -50,6 +50,7 @@ public final class Reading {
   private LogicalPlan relation = null;
   private JsonGenerator out;
   private String refusal = "";
+  private boolean plainly = true;
 
   public Reading(String text) {
     this.text = text;
@@ -63,7 +64,8 @@ public final class Reading {
   }
 
   /** The operators of the analyzed plan from the top down, and what its columns are made of. */
-  public String analyzed(SessionState state) {
+  public String analyzed(SessionState state, boolean plainly) {
+    this.plainly = plainly;
     return (String) within(state, new Asked(state, true));
   }
 
@@ -393,7 +395,7 @@ public final class Reading {
   }
 
   private Expression inlined(Expression e) {
-    return (Expression) e.transformDown(new Inline()).transformUp(new Plain(false));
+    return (Expression) e.transformDown(new Inline()).transformUp(new Plain(false, plainly));
   }
 
   private boolean isWindow(Expression e) {
@@ -421,10 +423,12 @@ public final class Reading {
   /** Without aliases, and functions that stand for others as those others. */
   private static final class Plain extends scala.runtime.AbstractPartialFunction {
     private final boolean wholly;
+    private final boolean plainly;
 
     /** Wholly: also where what a function stands for cannot be written as SQL. */
-    Plain(boolean wholly) {
+    Plain(boolean wholly, boolean plainly) {
       this.wholly = wholly;
+      this.plainly = plainly;
     }
 
     public boolean isDefinedAt(Object e) {
@@ -432,7 +436,7 @@ public final class Reading {
           || e instanceof With
           || e instanceof MultiLikeBase
           || (wholly && (isCollatedText(e) || isIdle(e) || isConstantCast(e)))
-          || (e instanceof RuntimeReplaceable && (wholly || isTransparent(e)));
+          || (e instanceof RuntimeReplaceable && (wholly || (plainly && isTransparent(e))));
     }
 
     public Object applyOrElse(Object e, scala.Function1 otherwise) {
@@ -651,7 +655,7 @@ public final class Reading {
 
   /** An expression without anything that does not change its meaning. */
   private static Expression canonical(Expression e) {
-    return ((Expression) e.transformUp(new Plain(true))).canonicalized();
+    return ((Expression) e.transformUp(new Plain(true, true))).canonicalized();
   }
 
   private static scala.collection.immutable.Seq toSeq(List items) {

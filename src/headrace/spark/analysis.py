@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from headrace.errors import QueryError, near
 from headrace.kernels.holistic import HllTables
 from headrace.kmeans import kmeans
-from headrace.query.schema import Column
+from headrace.query.schema import Column, StreamSchema
 from headrace.spark.internals import ReadingClass, reading_class, told
 from headrace.sql.tree import Node, Operator, Statement, Writer
 
@@ -41,7 +41,6 @@ class SparkAnalyzer:
             self._spark.udf.register(function, clustering(function, type_))
         self._readings = reading_class(spark)
         self._state: Any = self._spark._jsparkSession.sessionState()
-        self._columns: dict[str, tuple[str, ...]] = {}
 
     @property
     def ansi(self) -> bool:
@@ -56,48 +55,54 @@ class SparkAnalyzer:
     def declare(self, name: str, schema: StructType) -> None:
         """Make a stream known, as an empty view."""
         self._spark.createDataFrame([], schema).createOrReplaceTempView(f"`{name}`")
-        self._columns[name] = tuple(schema.names)
 
     def parsed(self, text: str) -> Operator:
         """The plan of a text before any name is looked up; nothing is run."""
-        return Operator.of(self.told_of(text, "parsed")[0])
+        return Operator.of(self.told_of(text)[0])
 
-    def analyzed(self, text: str) -> tuple[Statement, Writer]:
-        """A SELECT over the declared streams with all names and types settled; nothing is run."""
-        found, writer = self.told_of(text, "analyzed")
+    def analyzed(
+        self, text: str, stream: StreamSchema, *, plainly: bool = True
+    ) -> tuple[Statement, Writer]:
+        """A SELECT over a stream with all names and types settled; nothing is run. Plainly:
+        functions that stand for other expressions are told as those."""
+        found, writer = self.told_of(text, stream, plainly=plainly)
         return Statement.of(found), writer
 
     def told_of(
-        self, text: str, what: Literal["parsed", "analyzed"]
+        self, text: str, stream: StreamSchema | None = None, *, plainly: bool = True
     ) -> tuple[Mapping[str, Any], Writer]:
-        """What Spark says of a text, as it says it, and a writer of its expressions."""
+        """What Spark says of a text over a stream, or before it looks up any name, as it says it;
+        and a writer of its expressions."""
         reading = self._readings.of(text)
-        found = told(getattr(reading, what)(self._state))
+        if stream is None:
+            found = told(reading.parsed(self._state))
+        else:
+            found = told(reading.analyzed(self._state, plainly))
         if "error" in found:
-            raise self._refused(found["error"])
+            raise _refused(found["error"], stream)
         return found, _Writer(self._readings, reading, self._state)
-
-    def _refused(self, error: Mapping[str, Any]) -> QueryError:
-        """Spark's error in our words where we know it, else its own."""
-        line, column = error.get("line"), error.get("column")
-        named = str(error.get("named", "")).replace("`", "")
-        if str(error.get("condition", "")).startswith("UNRESOLVED_COLUMN"):
-            known = {c for columns in self._columns.values() for c in columns}
-            streams = ", ".join(repr(n) for n in sorted(self._columns))
-            return QueryError(
-                f"stream {streams} has no column {named!r}",
-                line=line,
-                column=column,
-                construct=named,
-                choices=near(named.split(".")[-1], known),
-            )
-        message = str(error.get("message") or error["kind"])
-        first = " ".join(message.split("== SQL ==", 1)[0].split(" SQLSTATE", 1)[0].split())
-        return QueryError(f"Spark: {first[:500]}", line=line, column=column)
 
     def hll_tables(self) -> HllTables:
         """HyperLogLog++ constants of the running Spark."""
         return read_hll_tables(self._spark)
+
+
+def _refused(error: Mapping[str, Any], stream: StreamSchema | None) -> QueryError:
+    """Spark's error in our words where we know it, else its own."""
+    line, column = error.get("line"), error.get("column")
+    named = str(error.get("named", "")).replace("`", "")
+    missing = str(error.get("condition", "")).startswith("UNRESOLVED_COLUMN")
+    if missing and stream is not None and stream.find(named.split(".")[-1]) is None:
+        return QueryError(
+            f"stream {stream.name!r} has no column {named!r}",
+            line=line,
+            column=column,
+            construct=named,
+            choices=near(named.split(".")[-1], [c.name for c in stream.columns]),
+        )
+    message = str(error.get("message") or error["kind"])
+    first = " ".join(message.split("== SQL ==", 1)[0].split(" SQLSTATE", 1)[0].split())
+    return QueryError(f"Spark: {first[:500]}", line=line, column=column)
 
 
 class _Writer:

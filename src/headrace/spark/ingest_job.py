@@ -78,20 +78,20 @@ class Ingest:
     # -- the kernels --------------------------------------------------------------------------
 
     def _kernel(self, rows: DataFrame, plan: SharedPlan, alone: SharedPlan | None) -> DataFrame:
-        columns = [f"{self.stream.time_sql} AS {TIME}"]
+        columns = {TIME: self.stream.time_sql}
         if self.stream.partition is not None:
-            columns.append(f"CAST({quoted(self.stream.partition)} AS STRING) AS {PARTITION}")
+            columns[PARTITION] = f"CAST({quoted(self.stream.partition)} AS STRING)"
         elif not self.stream.rows_in_jvm:
-            columns.append(PARTITION)
-        columns += [
-            f"{plan.derived[name]} AS {quoted(name)}" if name in plan.derived else quoted(name)
-            for name in plan.columns
-        ]
+            columns[PARTITION] = PARTITION
+        columns |= {name: plan.derived.get(name) or quoted(name) for name in plan.columns}
         if self.frame.keep_late:
-            taken = set(plan.columns)
-            columns += [quoted(c.name) for c in self.stream.schema.columns if c.name not in taken]
-        selected = rows.selectExpr(*columns)
-        return selected.mapInArrow(ReduceRows(self.handle, self.frame, alone), SCHEMA)
+            columns |= {
+                c.name: quoted(c.name) for c in self.stream.schema.columns if c.name not in columns
+            }
+        # By number, because PySpark takes a dot or a backtick in a name for something else.
+        selected = rows.selectExpr(*[f"{sql} AS _{n}" for n, sql in enumerate(columns.values())])
+        reduce_rows = ReduceRows(self.handle, self.frame, tuple(columns), alone)
+        return selected.mapInArrow(reduce_rows, SCHEMA)
 
     # -- tuples that tasks fetch --------------------------------------------------------------
 

@@ -244,18 +244,20 @@ class Reducer:
 
 @dataclass(frozen=True)
 class ReduceRows:
-    """Reduce tuples that come from the JVM as Arrow batches."""
+    """Reduce tuples that come from the JVM as Arrow batches, with these columns."""
 
     handle: PlanHandle
     frame: BatchFrame
+    columns: tuple[str, ...]
     plan: SharedPlan | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.handle.get()
         reducer = Reducer(task.compiled.part(self.plan), task.queries, self.frame)
-        for chunk in chunks(batches):
+        for numbered in chunks(batches):
+            chunk = numbered.rename_columns(list(self.columns))
             partitions: Ints | str = "0"
-            if PARTITION in chunk.column_names:
+            if PARTITION in self.columns:
                 partitions = chunk.column(PARTITION).to_numpy()
             yield from _rows(reducer.reduce(chunk, chunk.column(TIME), partitions))
         yield as_batch([reducer.info()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from headrace.query.schema import StreamSchema
 from headrace.sql.tree import Operator, Statement, Writer
 
 
@@ -19,6 +20,9 @@ class Analyzer(Protocol):
         """The plan of a text before any name is looked up; nothing is run."""
         ...
 
-    def analyzed(self, text: str) -> tuple[Statement, Writer]:
-        """A SELECT over the declared streams with all names and types settled; nothing is run."""
+    def analyzed(
+        self, text: str, stream: StreamSchema, *, plainly: bool = True
+    ) -> tuple[Statement, Writer]:
+        """A SELECT over a stream with all names and types settled; nothing is run. Plainly:
+        functions that stand for other expressions are told as those."""
         ...

@@ -18,12 +18,20 @@ from headrace.sql.tree import Node, Operator
 
 _PARSED = {
     "Project", "Aggregate", "Filter", "UnresolvedHaving", "Sort", "GlobalLimit", "LocalLimit",
-    "SubqueryAlias", "UnresolvedSubqueryColumnAliases", "UnresolvedRelation",
+    "SubqueryAlias", "UnresolvedSubqueryColumnAliases", "UnresolvedRelation", "LimitAll",
 }  # fmt: skip
 _NAMED = {"SubqueryAlias", "UnresolvedSubqueryColumnAliases", "UnresolvedRelation"}
 _OURS = {"kmeans", "kmeans_cost"}
 _BUILTIN = (["builtin"], ["system", "builtin"])
 _NOW = re.compile(r"'\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+_WORD = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+_READ_TIMES = {
+    "ParseToDate",
+    "ParseToTimestamp",
+    "GetTimestamp",
+    "ToUnixTimestamp",
+    "UnixTimestamp",
+}
 _REPLAY = "a replay after a failure must give the same answer: use the tuple's columns"
 
 
@@ -61,6 +69,8 @@ def _refuse_deep(text: str, plan: Operator) -> None:
 def _refuse_operator(text: str, operator: Operator) -> None:
     if operator.kind == "OneRowRelation":
         raise QueryError("there is no FROM", choices=(SHAPE,))
+    if operator.kind == "UnresolvedRelation" and operator.expressions:
+        raise error_at(text, operator.span, "a stream takes no options", kind=UnsupportedQuery)
     if operator.kind == "Sort" and not operator.is_global:
         raise error_at(text, operator.span, "SORT BY is not supported", kind=UnsupportedQuery)
     if operator.kind in _PARSED and len(operator.children) <= 1:
@@ -108,6 +118,8 @@ def _refuse_kind(text: str, node: Node) -> None:
     called = text[slice(*node.span)] if node.span is not None else ""
     if node.kind == "Literal" and node.type in _TIMES and _NOW.search(called):
         raise _varies(text, node, called)
+    if _reads_the_clock(node):
+        raise _varies(text, node, called or "a time that is told by a word")
     if node.varies and node.kind not in _VARIES_HARMLESSLY and not _varies_below(node):
         raise _varies(text, node, called or node.kind)
     if node.kind not in ALLOWED:
@@ -126,9 +138,23 @@ _VARIES_HARMLESSLY = {"RaiseError"}
 """Spark must not move it about, but whether it raises depends on the tuple alone."""
 
 
+def _reads_the_clock(node: Node) -> bool:
+    """Whether a constant text becomes a time: ``CAST('now' AS TIMESTAMP)`` is the clock's time when
+    the plan is made, and what a computed text says is not known here."""
+    if not (node.kind == "Cast" and node.type in _TIMES) and node.kind not in _READ_TIMES:
+        return False
+    value = node.children[0]
+    if not value.type.startswith("string"):
+        return False
+    if value.kind == "Literal":
+        return _WORD.match(str(value.value)) is not None
+    return all(n.kind not in ("AttributeReference", "Window") for n in value.walk())
+
+
 def _varies_below(node: Node) -> bool:
     return any(c.varies for c in node.children)
 
 
 def _varies(text: str, node: Node, what: str) -> QueryError:
+    what = what.split("(")[0]
     return error_at(text, node.span, f"{what} is not deterministic", _REPLAY, kind=UnsupportedQuery)

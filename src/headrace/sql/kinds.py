@@ -122,7 +122,7 @@ REFUSED_OPERATORS = {
     "Unpivot": "UNPIVOT is not supported",
     "Sample": "TABLESAMPLE is not supported",
     "Offset": "OFFSET is not supported",
-    "RepartitionByExpression": "DISTRIBUTE BY is not supported",
+    "RepartitionByExpression": "DISTRIBUTE BY and CLUSTER BY are not supported",
     "RebalancePartitions": "DISTRIBUTE BY is not supported",
     "WithWindowDefinition": "OVER (…) is not supported",
     "UnresolvedQualify": "QUALIFY is not supported",

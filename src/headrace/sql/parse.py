@@ -33,6 +33,10 @@ _BOUND = "__headrace_bound_"
 _PARAMETERS = {"int"}
 
 
+class Unfaithful(UnsupportedQuery):
+    """Spark writes an expression in a way that it does not read as the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What was found in a text that Spark was asked about."""
@@ -70,11 +74,19 @@ def read(
     neutral = plain
     for call in calls:
         neutral = call.neutral(neutral)
-    statement, writer = analyzer.analyzed(neutral)
     over = calls[0].over if calls else None
-    reader = Reader(text, stream, statement, record(writer), window, over, hint)
-    query = reader.read()
-    return query, Found(stream, statement, tuple(calls), hint, tuple(reader.constants))
+
+    def reader(*, plainly: bool) -> Reader:
+        statement, writer = analyzer.analyzed(neutral, stream, plainly=plainly)
+        return Reader(text, stream, statement, record(writer), window, over, hint)
+
+    used = reader(plainly=True)
+    try:
+        query = used.read()
+    except Unfaithful:
+        used = reader(plainly=False)
+        query = used.read()
+    return query, Found(stream, used.statement, tuple(calls), hint, tuple(used.constants))
 
 
 @dataclass(slots=True)
@@ -276,7 +288,7 @@ class Reader:
             node,
             f"Spark does not write this expression in a way it can read again: {why[:200]}",
             "write it in another way",
-            kind=UnsupportedQuery,
+            kind=Unfaithful,
         )
 
     def _error(
@@ -326,9 +338,17 @@ class _Shape:
         return cls(tuple(filters), aggregate, tuple(having), tuple(order), limit)
 
 
-_HARMLESS = {"Project", "SubqueryAlias", "View", "LogicalRDD", "LocalRelation", "LogicalRelation"}
+_HARMLESS = {
+    "Project",
+    "LimitAll",
+    "SubqueryAlias",
+    "View",
+    "LogicalRDD",
+    "LocalRelation",
+    "LogicalRelation",
+}
 _REFUSED = {
-    "Generate": "an expression makes several rows of one",
+    "Generate": "a generator such as explode makes several rows of one",
     "Window": "OVER (…) is not supported",
     "Expand": "GROUPING SETS is not supported",
 }

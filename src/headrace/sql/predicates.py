@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import numpy as np
+
 from headrace.query.predicate import (
     Always,
     And,
@@ -195,8 +197,7 @@ def _cuts(column: Column, constant: Node) -> tuple[Bound, Bound] | None:
     if exact is None:
         return None
     if column.domain == "float":
-        as_float = float(exact)
-        return as_float, math.nextafter(as_float, math.inf)
+        return _float_cuts(exact, np.float32 if column.type == "float" else np.float64)
     if column.domain != "integer":
         return None
     decimal = decimal_of(column.type)
@@ -206,6 +207,19 @@ def _cuts(column: Column, constant: Node) -> tuple[Bound, Bound] | None:
     if max(abs(low), abs(high)) >= 2**63:
         return None
     return low, high
+
+
+def _float_cuts(
+    exact: Fraction, kind: type[np.float32] | type[np.float64]
+) -> tuple[Bound, Bound] | None:
+    """The first float of a kind that is not below a number, and the first above it."""
+    at = kind(float(exact))
+    if not np.isfinite(at):
+        return None
+    if Fraction(float(at)) < exact:
+        at = np.nextafter(at, kind(math.inf))
+    after = np.nextafter(at, kind(math.inf)) if Fraction(float(at)) == exact else at
+    return float(at), float(after)
 
 
 def _number(constant: Node) -> Fraction | None:

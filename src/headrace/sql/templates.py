@@ -176,10 +176,10 @@ class Templates:
 
         def record(writer: Writer) -> Writer:
             writers.append(Recorded(writer))
-            return writers[0]
+            return writers[-1]
 
         query, found = read(text, streams, analyzer, record)
-        self._remember(text, found, writers[0])
+        self._remember(text, found, writers[-1])
         return query
 
     def _find(self, text: str) -> LogicalQuery | None:

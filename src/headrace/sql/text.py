@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from headrace.errors import QueryError
 
-LONGEST = 1 << 20
+LONGEST = 1 << 21
 """So many characters a text may have: the parser's time and memory grow with it."""
 
 Span = tuple[int, int]

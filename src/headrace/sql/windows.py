@@ -94,6 +94,14 @@ def _call(text: str, node: Node) -> WindowCall:
     if len(node.children) < 2:
         raise error_at(text, node.span, f"{name} needs the event time and a duration", _FORMS)
     time, *durations = node.children
+    if time.kind != "UnresolvedAttribute":
+        raise error_at(
+            text,
+            time.span or node.span,
+            f"{name} is over an expression, not over the event time",
+            "write the event-time column itself",
+            kind=UnsupportedQuery,
+        )
     return WindowCall(
         name, node.span, time.span, tuple(_duration(text, d, name) for d in durations)
     )
@@ -108,6 +116,8 @@ def _duration(text: str, node: Node, name: str) -> Duration:
         fixed = node.type.startswith("interval ") and not re.search("year|month", node.type)
         if fixed and str(node.value).lstrip("-").isdigit():
             return Duration(span, int(node.value))
+        if node.type in ("int", "bigint"):
+            return Duration(span, int(node.value))  # microseconds, as Spark takes it
         if node.type == "string":
             _refuse_text(text, span, str(node.value))
     written = text[slice(*span)] if span is not None else name

@@ -1,0 +1,303 @@
+--@ reflect-read: a call of any Java method
+--@ refused: reflect | determin
+SELECT reflect('java.lang.System', 'getProperty', 'java.version') FROM t
+
+--@ reflect-write: one that leaves a trace
+--@ refused: reflect | determin
+SELECT reflect('java.lang.System', 'setProperty', 'headrace.battery', 'was here') FROM t
+
+--@ reflect-in-where: in a condition
+--@ refused: reflect | determin
+SELECT k FROM t WHERE reflect('java.lang.System', 'setProperty', 'headrace.battery', 'was here') = 'x'
+
+--@ java-method: its other name
+--@ refused: java_method | determin
+SELECT java_method('java.lang.System', 'setProperty', 'headrace.battery', 'was here') FROM t
+
+--@ try-reflect: its careful form
+--@ refused: try_reflect | determin
+SELECT try_reflect('java.lang.System', 'setProperty', 'headrace.battery', 'was here') FROM t
+
+--@ reflect-quoted: in backticks
+--@ refused: reflect | determin
+SELECT `reflect`('java.lang.System', 'setProperty', 'headrace.battery', 'was here') FROM t
+
+--@ reflect-identifier: by a name in a string
+--@ refused: reflect | determin | identifier
+SELECT IDENTIFIER('reflect')('java.lang.System', 'setProperty', 'headrace.battery', 'was here') FROM t
+
+--@ reflect-qualified: with its schema
+--@ refused: reflect | determin
+SELECT system.builtin.reflect('java.lang.System', 'setProperty', 'headrace.battery', 'was here') FROM t
+
+--@ reflect-after-window: among the results
+--@ refused: reflect | determin
+SELECT COUNT(*) FROM t GROUP BY window(time, '10 seconds') HAVING reflect('java.lang.System', 'setProperty', 'headrace.battery', 'was here') IS NULL
+
+--@ rand-identifier: a function by a name in a string
+--@ refused: determin | identifier
+SELECT IDENTIFIER('rand')() FROM t
+
+--@ column-identifier: a column by a name in a string
+--@ refused: identifier
+SELECT IDENTIFIER('k') FROM t
+
+--@ column-identifier-computed: a name that is put together
+--@ refused: identifier
+SELECT IDENTIFIER('k' || '') AS z, COUNT(*) FROM t GROUP BY window(time, '10 seconds'), k
+
+--@ stream-identifier: the stream by a name in a string
+--@ equal
+SELECT k FROM IDENTIFIER('t')
+
+--@ table-by-path: a file instead of a stream
+--@ refused: one stream | there is no stream | stream's name
+SELECT * FROM text.`/etc/hostname`
+
+--@ subquery-table-by-path: a file as a value
+--@ refused: subquer | table
+SELECT (TABLE text.`/etc/hostname`) AS z FROM t
+
+--@ subquery-file-from-first: a file, with FROM first
+--@ refused: subquer
+SELECT (FROM text.`/etc/hostname` SELECT MAX(value)) AS z FROM t
+
+--@ in-table-by-path: a file as a list
+--@ refused: subquer | table
+SELECT k FROM t WHERE k IN (TABLE text.`/etc/hostname`)
+
+--@ in-from-first: a query with FROM first as a list
+--@ refused: subquer
+SELECT k FROM t WHERE k IN (FROM text.`/etc/hostname` SELECT value)
+
+--@ exists-global-view: a view of other people's
+--@ refused: subquer | table
+SELECT k FROM t WHERE EXISTS (TABLE global_temp.battery_view)
+
+--@ scalar-global-view: its content
+--@ refused: subquer
+SELECT (SELECT secret FROM global_temp.battery_view) AS z FROM t
+
+--@ from-global-view: it is no stream
+--@ refused: one stream | there is no stream
+SELECT secret FROM global_temp.battery_view
+
+--@ in-values: a list of rows
+--@ refused: subquer | values
+SELECT k FROM t WHERE k IN (VALUES ('a'), ('b'))
+
+--@ table-argument: a table as an argument
+--@ refused: table | subquer
+SELECT hash(TABLE(t)) FROM t
+
+--@ read-files: a function that reads
+--@ refused: one stream | there is no stream | from
+SELECT * FROM read_files('/etc/hostname')
+
+--@ current-user: who runs it is not of the tuple
+--@ refused: determin | current_user
+SELECT current_user() FROM t
+
+--@ current-user-bare: without brackets
+--@ refused: determin | current_user
+SELECT current_user FROM t
+
+--@ session-user: another name of it
+--@ refused: determin | session_user
+SELECT session_user FROM t
+
+--@ current-database: what the session has chosen
+--@ refused: determin | current_database
+SELECT current_database() FROM t
+
+--@ current-schema: another name of it
+--@ refused: determin | current_schema
+SELECT current_schema() FROM t
+
+--@ current-catalog: the same for catalogs
+--@ refused: determin | current_catalog
+SELECT current_catalog() FROM t
+
+--@ version: Spark's own
+--@ refused: determin | version
+SELECT version() FROM t
+
+--@ session-variable: a variable that was never declared
+--@ refused: battery_variable
+SELECT k FROM t WHERE k = battery_variable
+
+--@ session-variable-qualified: with catalog and schema
+--@ refused: battery_variable | system
+SELECT system.session.battery_variable FROM t
+
+--@ declare: a variable of the session
+--@ refused: declare | variable
+DECLARE OR REPLACE VARIABLE battery_variable INT DEFAULT 5
+
+--@ set-variable: a new value for it
+--@ refused: set
+SET VARIABLE battery_variable = 5
+
+--@ parameter-question-mark: a parameter without a value
+--@ refused: parameter | ? | syntax
+SELECT k FROM t WHERE i > ?
+
+--@ parameter-named: a parameter by name
+--@ refused: parameter | :low | syntax
+SELECT k FROM t WHERE i > :low
+
+--@ set-conf: a setting
+--@ refused: set
+SET spark.sql.ansi.enabled = false
+
+--@ set-time-zone: the time zone
+--@ refused: set
+SET TIME ZONE 'Asia/Tokyo'
+
+--@ reset: all settings
+--@ refused: reset
+RESET
+
+--@ use: another database
+--@ refused: use | namespace
+USE default
+
+--@ create-table: a table
+--@ refused: create
+CREATE TABLE battery_table (a INT) USING parquet
+
+--@ create-table-as: a table with rows
+--@ refused: create
+CREATE TABLE battery_table AS SELECT k FROM t
+
+--@ create-view: a view that hides the stream
+--@ refused: create
+CREATE OR REPLACE TEMP VIEW t AS SELECT 1 AS k
+
+--@ create-global-view: a view for everyone
+--@ refused: create
+CREATE OR REPLACE GLOBAL TEMPORARY VIEW battery_made AS SELECT 1 AS a
+
+--@ create-function: a function
+--@ refused: create
+CREATE TEMPORARY FUNCTION battery_function AS 'java.lang.String'
+
+--@ create-sql-function: a function in SQL
+--@ refused: create
+CREATE OR REPLACE TEMPORARY FUNCTION battery_function(a INT) RETURNS INT RETURN a + 1
+
+--@ drop-view: other people's view
+--@ refused: drop
+DROP VIEW global_temp.battery_view
+
+--@ insert: rows into a directory
+--@ refused: insert
+INSERT OVERWRITE DIRECTORY '/tmp/headrace-battery' USING parquet SELECT k FROM t
+
+--@ delete: rows
+--@ refused: delete
+DELETE FROM t
+
+--@ update: rows
+--@ refused: update
+UPDATE t SET k = 'x'
+
+--@ merge: rows
+--@ refused: merge
+MERGE INTO t USING odd ON t.k = odd.window WHEN MATCHED THEN DELETE
+
+--@ truncate: a table
+--@ refused: truncate
+TRUNCATE TABLE t
+
+--@ explain: a plan
+--@ refused: explain
+EXPLAIN SELECT k FROM t
+
+--@ describe: columns
+--@ refused: desc
+DESCRIBE t
+
+--@ show: tables
+--@ refused: show
+SHOW TABLES
+
+--@ cache: a table in memory
+--@ refused: cache
+CACHE TABLE battery_cached AS SELECT k FROM t
+
+--@ add-jar: code
+--@ refused: add
+ADD JAR '/tmp/headrace-battery.jar'
+
+--@ load-data: files
+--@ refused: load
+LOAD DATA INPATH '/etc/hostname' INTO TABLE t
+
+--@ execute-immediate: a text as text
+--@ refused: execute
+EXECUTE IMMEDIATE 'SELECT 1'
+
+--@ begin-end: a script
+--@ refused: begin | compound
+BEGIN SELECT 1; END
+
+--@ call: a procedure
+--@ refused: call
+CALL system.battery()
+
+--@ create-streaming-table: a stream
+--@ refused: create
+CREATE STREAMING TABLE battery_stream AS SELECT k FROM t
+
+--@ ai-function: a function of another vendor
+--@ refused: ai_query
+SELECT ai_query('model', k) FROM t
+
+--@ python-udf-name: a function that was registered in the user's session
+--@ refused: battery_udf
+SELECT battery_udf(i) FROM t
+
+--@ udf-syntax: a body instead of a name
+--@ refused: syntax | parse | python
+SELECT PYTHON { return 1 } FROM t
+
+--@ statement-after-semicolon: something else behind a query
+--@ refused: ; | one statement | drop | syntax
+SELECT k FROM t; DROP VIEW global_temp.battery_view
+
+--@ statement-after-comment: a comment that hides the rest from a careless reader
+--@ refused: ; | one statement | drop | syntax
+SELECT k FROM t --
+; DROP VIEW global_temp.battery_view
+
+--@ break-out-of-alias: an alias that closes its quotes
+--@ equal
+SELECT k AS `x`` FROM t; DROP VIEW global_temp.battery_view --` FROM t
+
+--@ break-out-of-string: a constant that closes its quotes
+--@ equal
+SELECT window.start, COUNT(*) AS n FROM t WHERE s <> '\' OR 1 = 1 --' GROUP BY window(time, '10 seconds')
+
+--@ break-out-of-duration: a duration that is none
+--@ refused: interval | duration
+SELECT COUNT(*) FROM t GROUP BY window(time, '10 seconds\'), k --')
+
+--@ empty: no text at all
+--@ refused: empty
+
+--@ semicolon-alone: nothing but an end
+--@ refused: empty | ; | syntax
+;
+
+--@ nul-byte-in-text: a zero byte between two words
+--@ equal
+SELECT k, 'a\0b' AS z FROM t WHERE k <> '\0'
+
+--@ regex-explodes: a pattern that takes exponential time on a long string of other letters
+--@ equal
+SELECT k FROM t WHERE 'aaaaaaaaaaaaaaaaaaaaX' RLIKE '^(a+)+b$' OR i > 3
+
+--@ sequence-huge: an array longer than arrays may be
+--@ equal
+SELECT size(sequence(0, 3000000000)) AS z FROM t WHERE k = 'a'
