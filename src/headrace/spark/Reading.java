@@ -207,6 +207,7 @@ public final class Reading {
     tellPlace(plan);
     if (plan instanceof UnresolvedRelation) {
       tellNames(((UnresolvedRelation) plan).multipartIdentifier());
+      out.writeBooleanField("options", !((UnresolvedRelation) plan).options().isEmpty());
     }
     if (plan instanceof Sort) out.writeBooleanField("global", ((Sort) plan).global());
     out.writeArrayFieldStart("expressions");
@@ -333,7 +334,12 @@ public final class Reading {
   private static boolean isConstant(Expression e) {
     if (e instanceof Literal) return true;
     if (!e.resolved()) return false;
-    if (!(e instanceof Cast || e instanceof UnaryMinus || e instanceof CreateArray)) return false;
+    if (!(e instanceof Cast
+        || e instanceof UnaryMinus
+        || e instanceof CreateArray
+        || e instanceof BinaryArithmetic)) {
+      return false;
+    }
     for (int i = 0; i < e.children().size(); i++) {
       if (!isConstant((Expression) e.children().apply(i))) return false;
     }

@@ -73,7 +73,7 @@ class AggregateReader:
                 )  # fmt: skip
             function = Function.COUNT_DISTINCT
         argument, timed = self._argument(node, called, function, condition)
-        percentages, single = _percentages(called, function)
+        percentages, single = _percentages(self.text, called, function)
         return AggregateCall(
             function=function,
             argument=argument,
@@ -189,10 +189,12 @@ def _never_null(node: Node) -> bool:
     return node.kind == "Literal" and node.value is not None
 
 
-def _percentages(called: Node, function: Function) -> tuple[tuple[float, ...], bool]:
+def _percentages(text: str, called: Node, function: Function) -> tuple[tuple[float, ...], bool]:
     if function is not Function.PERCENTILE_APPROX:
         return (), True
     value = called.children[1].value
+    if value is None:
+        raise error_at(text, called.span, f"the percentage of {called.name} is no constant number")
     if isinstance(value, tuple):
         return tuple(float(v) for v in value), False
     return (float(value),), True

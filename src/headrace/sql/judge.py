@@ -69,7 +69,7 @@ def _refuse_deep(text: str, plan: Operator) -> None:
 def _refuse_operator(text: str, operator: Operator) -> None:
     if operator.kind == "OneRowRelation":
         raise QueryError("there is no FROM", choices=(SHAPE,))
-    if operator.kind == "UnresolvedRelation" and operator.expressions:
+    if operator.has_options:
         raise error_at(text, operator.span, "a stream takes no options", kind=UnsupportedQuery)
     if operator.kind == "Sort" and not operator.is_global:
         raise error_at(text, operator.span, "SORT BY is not supported", kind=UnsupportedQuery)

@@ -226,6 +226,8 @@ def _number(constant: Node) -> Fraction | None:
     """A number's exact value; NaN and infinities have none."""
     if constant.type in _FRACTIONS:
         value = float(constant.value)
+        if constant.type == "float":
+            value = float(np.float32(value))  # told by the shortest text that reads as that float
         return Fraction(value) if math.isfinite(value) else None
     if constant.type in _DIGITS or decimal_of(constant.type) is not None:
         return Fraction(str(constant.value))

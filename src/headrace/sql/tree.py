@@ -76,6 +76,7 @@ class Operator:
     names: tuple[str, ...] = ()
     branches: bool = False
     is_global: bool = True
+    has_options: bool = False
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Operator:
@@ -88,6 +89,7 @@ class Operator:
             tuple(told.get("names", ())),
             told.get("branches", False),
             told.get("global", True),
+            told.get("options", False),
         )
 
     def walk(self) -> Iterator[Operator]:

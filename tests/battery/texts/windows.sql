@@ -86,10 +86,6 @@ SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1 minute -50 se
 --@ equal
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, 10000000)
 
---@ window-interval-literal: Spark's window takes no INTERVAL literal
---@ refused: interval
-SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, INTERVAL 10 SECONDS)
-
 --@ window-zero: a window of no length
 --@ refused: longer than nothing | must be greater | window duration
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '0 seconds')
