@@ -80,7 +80,7 @@ def _refused() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def asked(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[Combination, hr.Session]]:
     """Sessions that only read texts: they are never started, so nothing that they accept runs."""
     traces = Traces(spark)

@@ -56,7 +56,7 @@ SELECT window.start, COUNT(DISTINCT *) AS n FROM dots GROUP BY window(time, '1 h
 SELECT window.start, SUM(DISTINCT tiny) AS s FROM t GROUP BY window(time, '10 seconds')
 
 --@ sums: of every numeric type
---@ equal
+--@ equal, at length
 SELECT window.start, SUM(tiny), SUM(small), SUM(i), SUM(d), SUM(v) FROM t GROUP BY window(time, '10 seconds')
 
 --@ sum-overflow: raises under ANSI, wraps without
@@ -68,11 +68,11 @@ SELECT window.start, SUM(b) AS s FROM t WHERE b > 9000000000000000000 GROUP BY w
 SELECT window.start, SUM(w) AS s FROM t WHERE w > 99 GROUP BY window(time, '1 day')
 
 --@ sum-of-infinities: infinity and NaN spread
---@ equal
+--@ equal, at length
 SELECT window.start, SUM(x) AS s FROM t WHERE x > 1e305 GROUP BY window(time, '1 day')
 
 --@ sum-of-strings: strings that are numbers
---@ equal
+--@ equal, at length
 SELECT window.start, SUM(s) AS z, AVG(s) AS y FROM t WHERE s IN ('12', '-7') GROUP BY window(time, '10 seconds')
 
 --@ sum-of-constant: a constant summed up
@@ -110,7 +110,7 @@ SELECT window.start, MIN(x + 0.0D) AS lo, MAX(x + 0.0D) AS hi, MAX(f + 0.0F) AS 
 SELECT window.start, MAX(arr) AS a, MIN(st) AS b FROM t GROUP BY window(time, '10 seconds')
 
 --@ deviations: of samples and populations, of one value and of none
---@ equal
+--@ equal, at length
 SELECT window.start, STDDEV(v), STD(i), STDDEV_SAMP(tiny), STDDEV_POP(d), VARIANCE(v), VAR_SAMP(v), VAR_POP(v)
 FROM t WHERE i BETWEEN -99 AND 99 AND abs(d) < 1000 GROUP BY window(time, '5 seconds')
 
@@ -171,7 +171,7 @@ SELECT window.start, COUNT(*) FILTER (WHERE CAST(s AS INT) > 0) AS a FROM t GROU
 SELECT window.start, SUM(CAST(s AS INT)) FILTER (WHERE s IN ('12', '-7')) AS a FROM t GROUP BY window(time, '1 hour')
 
 --@ of-expressions: aggregates of expressions
---@ equal
+--@ equal, at length
 SELECT window.start, SUM(tiny * 2 + 1), MAX(length(s)), AVG(CASE WHEN ok THEN v END), SUM(IF(k = 'a', 1, 0)),
        MIN(coalesce(k, s)), COUNT(NULLIF(k, 'a'))
 FROM t GROUP BY window(time, '10 seconds')
@@ -183,7 +183,7 @@ SELECT window.start, SUM(tiny) / COUNT(*), 2 * COUNT(*), 100 * COUNT(k) / 7, -MA
 FROM t GROUP BY window(time, '10 seconds')
 
 --@ expressions-with-keys: keys, the window and aggregates in one expression
---@ equal
+--@ equal, at length
 SELECT concat(k, '@', CAST(window.start AS STRING), '=', COUNT(*)) AS z, tiny::BIGINT + MAX(small) AS y
 FROM t GROUP BY window(time, '1 minute'), k, tiny
 
@@ -274,7 +274,7 @@ SELECT window.start, bit_or(tiny) FROM t GROUP BY window(time, '10 seconds')
 SELECT window.start, grouping(k) FROM t GROUP BY window(time, '10 seconds'), k
 
 --@ no-aggregate: a window with keys and no aggregate is a list of groups
---@ equal
+--@ equal, at length
 SELECT window.start, k FROM t GROUP BY window(time, '10 seconds'), k
 
 --@ no-aggregate-no-key: a list of windows

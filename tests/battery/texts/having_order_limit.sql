@@ -15,7 +15,7 @@ SELECT window.start, k FROM t GROUP BY window(time, '10 seconds'), k HAVING MAX(
 SELECT k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k HAVING k IN ('a', 'b') OR k IS NULL
 
 --@ having-window: a condition on the window
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds') HAVING window.start >= '2024-10-27 00:00:00'
 
 --@ having-constant: a condition on nothing
@@ -51,7 +51,7 @@ SELECT window.start, COUNT(*) AS ntz FROM t GROUP BY window(time, '10 seconds') 
 SELECT k, COUNT(*) FROM t GROUP BY window(time, '10 seconds'), k HAVING i > 3
 
 --@ having-constants: conditions that differ in a constant only
---@ equal
+--@ equal, at length
 SELECT window.start, k, SUM(tiny) AS s FROM t GROUP BY window(time, '10 seconds'), k HAVING SUM(tiny) > 3 AND s <> 7.0
 
 --@ having-constants-too: the same with other constants
@@ -59,7 +59,7 @@ SELECT window.start, k, SUM(tiny) AS s FROM t GROUP BY window(time, '10 seconds'
 SELECT window.start, k, SUM(tiny) AS s FROM t GROUP BY window(time, '10 seconds'), k HAVING SUM(tiny) > -3.5 AND s <> 1
 
 --@ having-distinct: an aggregate with DISTINCT and one with FILTER
---@ equal
+--@ equal, at length
 SELECT window.start FROM t GROUP BY window(time, '10 seconds')
 HAVING COUNT(DISTINCT k) > 2 AND COUNT(*) FILTER (WHERE ok) > 1
 
@@ -140,7 +140,7 @@ SELECT start, k, n FROM (
     SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '1 minute'), k)) WHERE place <= 1
 
 --@ order-hidden: by an aggregate that is not selected
---@ equal
+--@ equal, at length
 SELECT window.start, k FROM t GROUP BY window(time, '1 minute'), k ORDER BY SUM(v) DESC LIMIT 1
 --@ oracle
 SELECT start, k FROM (
@@ -166,7 +166,7 @@ SELECT start, z, k FROM (
     SELECT window.start, k AS z, -COUNT(*) AS k FROM t GROUP BY window(time, '1 minute'), t.k)) WHERE place <= 1
 
 --@ order-doubles: NaN is largest, both zeros are equal
---@ equal
+--@ equal, at length
 SELECT window.start, x, COUNT(*) AS n FROM t GROUP BY window(time, '1 hour'), x ORDER BY x DESC LIMIT 3
 --@ oracle
 SELECT start, x, n FROM (
@@ -210,7 +210,7 @@ SELECT session_window.start, k, COUNT(*) AS n FROM t GROUP BY session_window(tim
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds') ORDER BY 3
 
 --@ order-constant: a constant that is no whole number orders nothing
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds') ORDER BY 'x', 1.5
 
 --@ order-unknown: there is no such column
@@ -218,7 +218,7 @@ SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds') OR
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds') ORDER BY zzz
 
 --@ limit-zero: nothing
---@ equal
+--@ equal, at length
 SELECT window.start, k, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), k ORDER BY k LIMIT 0
 
 --@ limit-all: LIMIT ALL is no limit

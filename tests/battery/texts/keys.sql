@@ -31,7 +31,7 @@ SELECT ok, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), ok
 SELECT day, ts, ntz, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), day, ts, ntz
 
 --@ key-event-time: the event time itself
---@ equal
+--@ equal, at length
 SELECT time, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), time
 
 --@ key-binary: bytes
@@ -64,7 +64,7 @@ SELECT day - DATE '2024-01-01' AS apart, COUNT(*) FROM t
 GROUP BY window(time, '1 hour'), day - DATE '2024-01-01'
 
 --@ key-constant: a constant makes no more groups
---@ equal
+--@ equal, at length
 SELECT 'x' AS one, COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), 'x'
 
 --@ key-null: NULL as a key
@@ -77,7 +77,7 @@ SELECT upper(k), pmod(tiny, 3), COUNT(*) AS c FROM t
 GROUP BY window(time, '1 hour'), upper(k), pmod(tiny, 3)
 
 --@ key-expression-of-key: an expression over a computed key
---@ equal
+--@ equal, at length
 SELECT concat(upper(k), '!') AS loud, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), upper(k)
 
 --@ key-expression-of-column-key: an expression over a column that is a key
@@ -143,7 +143,7 @@ SELECT k, COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), -1
 SELECT COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), k, ok
 
 --@ key-twice: a key named twice
---@ equal
+--@ equal, at length
 SELECT k, COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), k, k, K
 
 --@ key-spelt-differently: one key, spelt in three ways
@@ -179,6 +179,6 @@ SELECT lower(k) AS z, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), lowe
 SELECT CAST(s AS INT) AS z, COUNT(*) AS c FROM t GROUP BY window(time, '1 hour'), CAST(s AS INT)
 
 --@ key-wide: ten keys at once
---@ equal
+--@ equal, at length
 SELECT COUNT(*) AS c, k, s, tiny, small, i, b, ok, day, bin, d FROM t
 GROUP BY window(time, '1 day'), k, s, tiny, small, i, b, ok, day, bin, d

@@ -3,7 +3,7 @@
 SELECT `my col`, `my col` + 1 AS `one more` FROM odd WHERE `my col` > 0
 
 --@ space-in-name-aggregated: the same in an aggregate
---@ equal
+--@ equal, at length
 SELECT SUM(`my col`), AVG(odd.`my col`) AS `the mean` FROM odd GROUP BY window(time, '10 seconds')
 
 --@ dot-in-name: a name with a dot is not a field
@@ -93,7 +93,7 @@ SELECT _a0, MAX(`select`) + COUNT(*) AS z, concat(window, '!') AS y FROM odd
 GROUP BY window(time, '1 hour'), _a0, window ORDER BY _a0 DESC LIMIT 100000
 
 --@ unicode-name: a name with letters of another language, quoted
---@ equal
+--@ equal, at length
 SELECT `Größe`, `größe` FROM odd WHERE `GRÖßE` > 0
 
 --@ unicode-name-bare: Spark wants them quoted
@@ -109,7 +109,7 @@ SELECT k AS `日本`, COUNT(*) AS `🦉` FROM t GROUP BY window(time, '10 second
 SELECT MIXEDCASE, mixedcase, MixedCase FROM odd WHERE mixedCase
 
 --@ case-of-keys: the same for keys
---@ equal
+--@ equal, at length
 SELECT K, Count(*) AS N FROM T GROUP BY WINDOW(TIME, '10 seconds'), k ORDER BY n, K
 
 --@ qualified: the stream's name before columns
@@ -117,7 +117,7 @@ SELECT K, Count(*) AS N FROM T GROUP BY WINDOW(TIME, '10 seconds'), k ORDER BY n
 SELECT t.k, t.i + t.tiny AS z FROM t WHERE t.i BETWEEN 0 AND 9 AND T.ok
 
 --@ qualified-by-alias: an alias for the stream
---@ equal
+--@ equal, at length
 SELECT u.k, SUM(u.tiny) AS z FROM t u WHERE u.i > 0 GROUP BY window(u.time, '10 seconds'), u.k HAVING SUM(u.tiny) > 0 ORDER BY u.k
 
 --@ alias-hides-name: once there is an alias, the stream's own name is unknown
@@ -125,7 +125,7 @@ SELECT u.k, SUM(u.tiny) AS z FROM t u WHERE u.i > 0 GROUP BY window(u.time, '10 
 SELECT t.k FROM t AS u
 
 --@ alias-is-column: an alias for the stream that is also a column
---@ equal
+--@ equal, at length
 SELECT k.k, k.i FROM t AS k WHERE k.i > 3
 
 --@ alias-is-struct: an alias for the stream that is also a struct: the table wins

@@ -15,7 +15,7 @@ SELECT x FROM t WHERE x <> 0 AND NOT x > 1
 SELECT x, CAST(x AS STRING) AS z FROM t WHERE x = 0 OR x = -0.0D
 
 --@ zero-in-list: the same in a list, and in a range
---@ equal
+--@ equal, at length
 SELECT f FROM t WHERE f IN (0, 0.5) OR f BETWEEN -0.0 AND 0.0
 
 --@ minus-zero-kept: a selection does not touch it
@@ -35,7 +35,7 @@ SELECT isnan(x), nanvl(x, 0), coalesce(x, 1), nullif(x, double('NaN')), greatest
 SELECT x FROM t WHERE x NOT BETWEEN -1e308 AND 1e308
 
 --@ null-arithmetic: NULL spreads
---@ equal
+--@ equal, at length
 SELECT i + NULL, NULL || k, NULL AND ok, NULL OR ok, NOT NULL, k = NULL, NULL <=> NULL FROM t
 
 --@ null-aggregates: groups of NULLs only
@@ -70,6 +70,6 @@ SELECT k, MAX(x + 0.0D) AS m FROM t GROUP BY window(time, '1 hour'), k HAVING MA
 SELECT k, SUM(tiny) AS z FROM t GROUP BY window(time, '10 seconds'), k HAVING NOT (SUM(tiny) > 0)
 
 --@ null-filter: a FILTER that is NULL counts nothing
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) FILTER (WHERE i > NULL) AS a, COUNT(*) FILTER (WHERE NOT (i > 3)) AS b FROM t
 GROUP BY window(time, '10 seconds')

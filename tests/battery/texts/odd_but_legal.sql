@@ -101,11 +101,11 @@ SELECT COUNT(*) AS window, MAX(i) AS start FROM t GROUP BY window(time, '10 seco
 SELECT v - -1, v+ +1, -(-v), 2-v, 2 -v FROM t
 
 --@ operators: the less usual ones
---@ equal
+--@ equal, at length
 SELECT tiny <> 3, tiny == 3, NOT tiny = 3, tiny !> 3, tiny !< 3 FROM t
 
 --@ operators-legal: the less usual ones that Spark has
---@ equal
+--@ equal, at length
 SELECT tiny <> 3, tiny == 3, NOT tiny = 3, !(tiny > 3), k || s, ~tiny FROM t
 
 --@ chained-comparison: a comparison of a comparison
@@ -128,7 +128,7 @@ GROUP BY window(time, '1 minute')
 SELECT 'k', "k", `k` FROM t WHERE 'k' <> k
 
 --@ string-window: a string that looks like a window
---@ equal
+--@ equal, at length
 SELECT k, 'window.start' AS z, COUNT(*) FROM t GROUP BY window(time, '10 seconds'), k HAVING 'COUNT(*)' <> k
 
 --@ group-by-everything: window and all that is selected
@@ -140,7 +140,7 @@ SELECT k, upper(k) AS z, length(upper(k)) AS y, COUNT(*) AS n FROM t GROUP BY wi
 SELECT /*+ REPARTITION(3) */ k FROM t
 
 --@ hint-like-comment: a comment with a plus further on is no hint
---@ equal
+--@ equal, at length
 SELECT k, /* + 3 */ i FROM t
 
 --@ if-and-in-names: columns in calls with keywords inside

@@ -1,5 +1,5 @@
 --@ compare-all: the six comparisons
---@ equal
+--@ equal, at length
 SELECT k, i FROM t WHERE i >= 0 AND i <= 12 AND i <> 3 AND i != 4 AND NOT i = 5 AND i < 12
 
 --@ column-on-the-right: the constant comes first
@@ -7,7 +7,7 @@ SELECT k, i FROM t WHERE i >= 0 AND i <= 12 AND i <> 3 AND i != 4 AND NOT i = 5 
 SELECT i FROM t WHERE 3 < i AND 15 >= i
 
 --@ columns-compared: two columns of different types
---@ equal
+--@ equal, at length
 SELECT tiny, i FROM t WHERE tiny < i
 
 --@ between-columns: bounds that are columns
@@ -39,7 +39,7 @@ SELECT k FROM t WHERE k NOT IN ('a', NULL)
 SELECT k FROM t WHERE k NOT IN ('a', 'b')
 
 --@ in-columns: a list of columns and expressions
---@ equal
+--@ equal, at length
 SELECT k, s FROM t WHERE k IN (s, lower(s), 'c')
 
 --@ in-mixed-types: the list decides the type of the comparison
@@ -63,11 +63,11 @@ SELECT k FROM t WHERE k IS NULL OR (v + 1) IS NULL OR ok IS NOT NULL
 SELECT ok FROM t WHERE ok IS NOT TRUE OR (i > 3) IS FALSE OR ok IS UNKNOWN
 
 --@ boolean-column: a column alone is a condition
---@ equal
+--@ equal, at length
 SELECT ok, k FROM t WHERE ok
 
 --@ not-boolean-column: NOT of a column, where NULL stays NULL
---@ equal
+--@ equal, at length
 SELECT ok, k FROM t WHERE NOT ok
 
 --@ bang: the exclamation mark for NOT
@@ -83,7 +83,7 @@ SELECT ok FROM t WHERE ok = (i > 3) OR ok < TRUE
 SELECT ok, i FROM t WHERE NOT (ok AND i > 3) OR NOT (ok OR i < 3)
 
 --@ precedence: AND binds closer than OR, NOT closer than both
---@ equal
+--@ equal, at length
 SELECT k, i, ok FROM t WHERE k = 'a' OR k = 'b' AND NOT ok AND i > 0 OR i = 7
 
 --@ between-and-and: the AND of BETWEEN beside the other one
@@ -163,7 +163,7 @@ SELECT x FROM t WHERE x = 0.1 OR x = 0.1BD OR x < -1e299
 SELECT d FROM t WHERE d > 1e1 OR d = 99999999.99 OR d <= -99999999.99
 
 --@ decimal-wide: more digits than the column has
---@ equal
+--@ equal, at length
 SELECT w FROM t WHERE w > 0.0000000000000000005 AND w < 99999999999999999999.999999999999999999
 
 --@ decimal-with-string: a string cast to the decimal's partner type
@@ -175,7 +175,7 @@ SELECT d FROM t WHERE d > '12.5'
 SELECT bin FROM t WHERE bin > X'61' OR bin = X''
 
 --@ binary-with-string: a binary column and a string
---@ equal
+--@ equal, at length
 SELECT bin FROM t WHERE bin = 'a'
 
 --@ strings-in-order: UTF-8's order, not any language's
@@ -227,7 +227,7 @@ WHERE i < -5 OR i BETWEEN 2 AND 4 OR i IN (7, 9) OR i > 15 OR i IS NULL
 GROUP BY window(time, '10 seconds')
 
 --@ window-where-never: nothing is left to count
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t WHERE i > 5 AND i < 5 GROUP BY window(time, '10 seconds')
 
 --@ window-where-null: a comparison with NULL

@@ -11,7 +11,7 @@ SELECT * FROM odd
 SELECT * FROM dots
 
 --@ star-qualified: the stream's name before the star
---@ equal
+--@ equal, at length
 SELECT t.* FROM t WHERE i > 3
 
 --@ star-of-alias: an alias before the star
@@ -27,7 +27,7 @@ SELECT * EXCEPT (bin, tags) FROM t
 SELECT * EXCEPT (st.a, arr, tags, bin) FROM t
 
 --@ star-and-more: a star beside an expression
---@ equal
+--@ equal, at length
 SELECT *, i + 1 AS j FROM t WHERE i BETWEEN 0 AND 5
 
 --@ star-of-struct: a struct opened into its fields
@@ -39,7 +39,7 @@ SELECT st.* FROM t
 SELECT *, * FROM dots
 
 --@ constants-only: no column at all is selected
---@ equal
+--@ equal, at length
 SELECT 1, 'x', NULL, TRUE FROM t WHERE k = 'a'
 
 --@ constant-of-nothing: a constant for every tuple, without WHERE
@@ -47,7 +47,7 @@ SELECT 1, 'x', NULL, TRUE FROM t WHERE k = 'a'
 SELECT 'here' AS here FROM t
 
 --@ same-column-twice: two result columns with one name
---@ equal
+--@ equal, at length
 SELECT k, k FROM t
 
 --@ same-alias-twice: two expressions under one name
@@ -83,7 +83,7 @@ SELECT v + 1000 AS tiny, tiny AS again FROM t
 SELECT k FROM t WHERE TRUE
 
 --@ where-constant-false: a condition that never holds
---@ equal
+--@ equal, at length
 SELECT k FROM t WHERE 1 = 0
 
 --@ where-null: a bare NULL is no boolean to Spark
@@ -91,7 +91,7 @@ SELECT k FROM t WHERE 1 = 0
 SELECT k FROM t WHERE NULL
 
 --@ nested-types-as-they-are: arrays, maps and structs pass through
---@ equal
+--@ equal, at length
 SELECT arr, tags, st, time FROM t WHERE ok OR ok IS NULL
 
 --@ nested-made: nested values made in the query
@@ -103,7 +103,7 @@ SELECT array(i, 1), map(coalesce(k, '?'), v), struct(k, i), named_struct('p', d,
 SELECT filter(arr, x -> x > 1) AS big, transform(arr, (e, at) -> e * 10 + at) AS ten FROM t
 
 --@ lambda-fold: a fold, with a lambda that finishes it
---@ equal
+--@ equal, at length
 SELECT aggregate(arr, 0, (acc, e) -> acc + coalesce(e, 0), acc -> acc * 2) AS twice FROM t
 
 --@ lambda-shadows-column: a lambda's variable hides a column of the same name
@@ -131,7 +131,7 @@ SELECT get(arr, 0), get(arr, 9), try_element_at(arr, 2) FROM t
 SELECT arr[2] FROM t WHERE k = 'a'
 
 --@ array-index-guarded: the same brackets behind a condition
---@ equal
+--@ equal, at length
 SELECT arr[2] AS third FROM t WHERE size(arr) > 2
 
 --@ case-forms: both forms of CASE, with and without ELSE

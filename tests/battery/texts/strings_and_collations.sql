@@ -11,7 +11,7 @@ SELECT trim(s), ltrim(s), rtrim(s), TRIM(BOTH 'a' FROM s), TRIM(LEADING FROM s),
 SELECT s[0] AS z FROM t
 
 --@ parts: cut by characters, not by bytes
---@ equal
+--@ equal, at length
 SELECT substring(s, 2, 3), substr(s FROM 2 FOR 1), left(s, 2), right(s, 2), substring(s, -2), overlay(s PLACING '_' FROM 2) FROM t
 
 --@ search: where one string is in another
@@ -23,7 +23,7 @@ SELECT instr(s, 'n'), locate('a', s, 2), position('a' IN s), contains(s, 'an'), 
 SELECT k || '-' || s, concat(k, s, tiny), concat_ws(',', k, s, NULL), repeat(k, 3), lpad(k, 3, '*'), rpad(k, 3) FROM t
 
 --@ regular-expressions: groups, replacements, splits
---@ equal
+--@ equal, at length
 SELECT regexp_extract(s, '([a-z]+)', 1), regexp_replace(s, '[aeiou]', '*'), split(s, ' '), regexp_count(s, 'a'), regexp_substr(s, '\\d+') FROM t
 
 --@ translations: other functions of text
@@ -35,11 +35,11 @@ SELECT translate(s, 'abn', 'xyz'), replace(s, 'an', 'AN'), soundex(s), levenshte
 SELECT format_string('%s|%5d|%.2f', k, i, v), printf('%x', tiny), format_number(v, 2), elt(2, k, s) FROM t
 
 --@ combining: a letter with an accent is not that letter and an accent
---@ equal
+--@ equal, at length
 SELECT s FROM t WHERE s = 'é' OR s = 'e\u0301'
 
 --@ zero-byte: a string with a zero byte in it
---@ equal
+--@ equal, at length
 SELECT s, length(s) FROM t WHERE s LIKE 'nul%in' OR s = 'nul\0in'
 
 --@ trailing-blanks: they count
@@ -68,7 +68,7 @@ break' OR s = 'tab\there'
 SELECT s, length(s) FROM t WHERE s IN ('🦉', '日本')
 
 --@ window-unicode-condition: such constants before a window
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t WHERE s IN ('é', '🦉', 'it''s', 'a\\b', '50%') GROUP BY window(time, '1 hour')
 
 --@ collate-equal: whatever the case
@@ -104,7 +104,7 @@ SELECT start, s, n FROM (
 SELECT k, COUNT(*) AS n FROM t GROUP BY window(time, '1 hour'), k HAVING k COLLATE UTF8_LCASE = 'b'
 
 --@ collate-like: a pattern whatever the case
---@ equal
+--@ equal, at length
 SELECT s FROM t WHERE s COLLATE UTF8_LCASE LIKE 'BAN%' OR contains(s COLLATE UTF8_LCASE, 'AN')
 
 --@ collation-of: its name

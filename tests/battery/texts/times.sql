@@ -31,11 +31,11 @@ SELECT ntz FROM t WHERE ntz >= '2024-03-31 02:30:00' AND ntz < TIMESTAMP_NTZ '20
 SELECT ntz, ts FROM t WHERE ntz = ts OR ntz > TIMESTAMP_LTZ '2024-03-31 03:30:00'
 
 --@ date-range: days, as strings and as dates
---@ equal
+--@ equal, at length
 SELECT day FROM t WHERE day > '2024-03-01' AND day <= DATE '2024-03-31' OR day = '0001-01-01'
 
 --@ date-with-time: a day compared with a time
---@ equal
+--@ equal, at length
 SELECT day FROM t WHERE day = TIMESTAMP '2024-03-31 00:00:00' OR day > '2024-10-26 12:00:00'
 
 --@ date-short: a string that is less than a date
@@ -55,7 +55,7 @@ SELECT year(day), month(day), dayofweek(day), weekofyear(day), dayofyear(day), q
 SELECT hour(ts), minute(ts), second(ts), year(ts), extract(SECOND FROM ts), date_part('HOUR', ntz), weekday(ts) FROM t
 
 --@ truncation: times cut at hours, days and weeks, where the clocks change
---@ equal
+--@ equal, at length
 SELECT date_trunc('HOUR', ts), date_trunc('DAY', ts), date_trunc('WEEK', ts), date_trunc('MICROSECOND', ts), trunc(day, 'MM') FROM t
 
 --@ interval-arithmetic: a day is not always 24 hours
@@ -71,7 +71,7 @@ SELECT ts FROM t WHERE ts + INTERVAL 1 HOUR > TIMESTAMP '2024-03-31 03:00:00' AN
 SELECT day + 1, date_add(day, -1), day - INTERVAL 1 MONTH, datediff(day, DATE '2024-01-01'), add_months(day, 1) FROM t WHERE year(day) = 2024
 
 --@ day-overflow: the day after the last one
---@ equal
+--@ equal, at length
 SELECT day + 2000000000 AS z FROM t WHERE day IS NOT NULL
 
 --@ differences: between two times
@@ -95,7 +95,7 @@ SELECT from_utc_timestamp(ts, 'Asia/Kolkata'), to_utc_timestamp(ts, 'America/New
 SELECT current_timezone() AS z FROM t WHERE k = 'a'
 
 --@ formats: times as text
---@ equal
+--@ equal, at length
 SELECT date_format(ts, 'yyyy-MM-dd HH:mm:ss.SSSSSS VV'), date_format(day, 'EEEE, d MMMM y'), to_char(tiny, '999') FROM t WHERE year(ts) > 1900
 
 --@ parsing: text as times
@@ -116,7 +116,7 @@ FROM t WHERE k = 'a'
 SELECT TIME '10:20:30' AS z, CAST(ts AS TIME) AS y FROM t WHERE k = 'a'
 
 --@ window-local-hour: hours of the session's zone as keys
---@ equal
+--@ equal, at length
 SELECT hour(time) AS h, COUNT(*) AS c, MIN(time), MAX(ts) FROM t GROUP BY window(time, '1 day'), hour(time)
 
 --@ window-trunc-key: local days as keys

@@ -11,7 +11,7 @@ SELECT 1L AS a, 1S AS b, 1Y AS c, 1.0D AS d, 1.0F AS e, 1.0BD AS f, 1e3 AS g, 1.
 SELECT tiny, i, v FROM t WHERE tiny > 1Y AND i < 15L AND v < 99.5D AND small <> 3S AND d < 50.0BD AND f < 1e3F
 
 --@ binary-literals: bytes in hexadecimal
---@ equal
+--@ equal, at length
 SELECT X'1F', x'', hex(X'ABC') FROM t WHERE bin = X'00FF'
 
 --@ time-literals: dates, times, intervals
@@ -72,7 +72,7 @@ SELECT TRY_CAST(s AS INT), TRY_CAST(s AS DATE), TRY_CAST(i AS TINYINT), TRY_CAST
 SELECT try_divide(i, tiny), try_add(i, 1), try_multiply(b, 2L), try_to_number(s, '99'), try_subtract(b, 1L) FROM t
 
 --@ cast-decimal-rounds: more digits than fit behind the point
---@ equal
+--@ equal, at length
 SELECT CAST(v AS DECIMAL(6, 1)), CAST(d AS DECIMAL(12, 0)), CAST(d AS INT) FROM t WHERE abs(d) < 1000
 
 --@ cast-boolean: booleans from numbers and back
@@ -108,15 +108,15 @@ SELECT i + i AS z FROM t
 SELECT b * 2 AS z FROM t
 
 --@ overflow-negation: the smallest number has no negative
---@ equal
+--@ equal, at length
 SELECT -b AS a, abs(b) AS c FROM t
 
 --@ overflow-tiny: bytes stay bytes
---@ equal
+--@ equal, at length
 SELECT tiny * 2Y AS z FROM t WHERE tiny BETWEEN -60 AND 60
 
 --@ decimal-arithmetic: scales and precisions of results
---@ equal
+--@ equal, at length
 SELECT d + 1, d * d, d / 7, d % 3, d * 1.5D, -d, round(d, 1), ceil(d), floor(d), bround(d, 0) FROM t
 
 --@ decimal-wide-arithmetic: the widest decimals lose digits
@@ -132,7 +132,7 @@ SELECT w * w AS z FROM t
 SELECT f + 0.1F, f * 2, f + 1, f / 3 FROM t
 
 --@ mixed-arithmetic: which type a sum has
---@ equal
+--@ equal, at length
 SELECT tiny + small, i + b % 10, tiny + v, d + tiny, f + d, tiny + '1', v + '1.5' FROM t WHERE i BETWEEN -99 AND 99
 
 --@ math-functions: whatever they do at the edges of their domain
@@ -168,7 +168,7 @@ SELECT ok + 1 FROM t
 SELECT k FROM t WHERE tiny
 
 --@ char-varchar: casts to types with a length
---@ equal
+--@ equal, at length
 SELECT CAST(k AS VARCHAR(3)), CAST(k AS CHAR(3)) FROM t
 
 --@ variant: a type that results have no form for

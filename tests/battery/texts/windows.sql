@@ -15,7 +15,7 @@ SELECT window, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds', '3 secon
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds', '10 seconds', '3 seconds')
 
 --@ start-offset-sliding: slide and offset together
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds', '5 seconds', '2 seconds')
 
 --@ start-offset-negative: an offset before the epoch
@@ -35,7 +35,7 @@ SELECT window.start, window.end, COUNT(*) AS n FROM t GROUP BY window(time, '1 m
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '7 microseconds', '3 microseconds')
 
 --@ window-hour: a clock change lies between two windows
---@ equal
+--@ equal, at length
 SELECT window.start, window.end, COUNT(*) AS n, MAX(v) FROM t GROUP BY window(time, '1 hour')
 
 --@ window-day: days are UTC's in every time zone
@@ -59,7 +59,7 @@ SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1 month')
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1 year')
 
 --@ window-interval-word: the word INTERVAL inside the string
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, 'INTERVAL 10 SECONDS')
 
 --@ window-two-units: several units in one duration
@@ -67,7 +67,7 @@ SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, 'INTERVAL 10 SEC
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1 minute 30 seconds')
 
 --@ window-fraction: half a second more
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10.5 seconds')
 
 --@ window-fraction-of-hour: Spark takes fractions of seconds only
@@ -79,7 +79,7 @@ SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1.5 hours')
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '  10   SECONDS ')
 
 --@ window-sum-of-units: the same unit twice, and a minus
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '1 minute -50 seconds')
 
 --@ window-number: a duration in microseconds, as a number
@@ -202,11 +202,11 @@ SELECT k, COUNT(*) FROM t GROUP BY window(time, '10 seconds'), k
 SELECT WINDOW.START, WINDOW.END, COUNT(*) FROM t GROUP BY WINDOW(TIME, '10 seconds')
 
 --@ window-quoted: the function's name in backticks
---@ equal
+--@ equal, at length
 SELECT `window`.`start`, COUNT(*) AS n FROM t GROUP BY `window`(`time`, '10 seconds')
 
 --@ window-qualified-time: the event time with the stream's name before it
---@ equal
+--@ equal, at length
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(t.time, '10 seconds')
 
 --@ session: gaps of five seconds
@@ -218,7 +218,7 @@ SELECT session_window.start, session_window.end, COUNT(*) AS n FROM t GROUP BY s
 SELECT session_window, k, COUNT(*) AS n, SUM(v) AS v FROM t GROUP BY session_window(time, '4 seconds'), k
 
 --@ session-edge: a gap that is exactly the distance of two tuples
---@ equal
+--@ equal, at length
 SELECT session_window.start, COUNT(*) AS n FROM t WHERE i > 0 GROUP BY session_window(time, '2500 milliseconds')
 
 --@ session-one-microsecond: neighbours one microsecond apart are no session
