@@ -14,11 +14,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DELETE_ON_ERROR:
 # Two steps may call apt-get, which cannot run twice at once.
 .NOTPARALLEL:
-.PHONY: help setup java demo test check bench clean
+.PHONY: help setup java demo test unit check bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo '  demo, test and bench take ARGS="..."; setup takes PYTHON=path/to/python'
+	@echo '  demo, test, unit and bench take ARGS="..."; setup takes PYTHON=path/to/python'
 
 # Editable, so only a change of pyproject.toml asks for another install.
 $(STAMP): pyproject.toml
@@ -37,6 +37,9 @@ demo: $(STAMP) java ## run the live demo: queries that come and go over the gami
 
 test: $(STAMP) java ## run all tests
 	$(BIN)/python -m pytest $(ARGS)
+
+unit: $(STAMP) ## run the tests that need no JVM
+	$(BIN)/python -m pytest tests/unit $(ARGS)
 
 check: $(STAMP) ## lint, format, types, import directions
 	$(BIN)/ruff check .
