@@ -101,7 +101,7 @@ def test_plain_spark_runs_the_join_that_headrace_refuses_in_words() -> None:
         stage.await_ready()
         stage.settle(RATE)  # raises when no result comes
     with (
-        pytest.raises(SystemFailed, match="query 'q0': subqueries are not supported"),
+        pytest.raises(SystemFailed, match="query 'q0': joins are not supported"),
         Stage(Setup(workload, "headrace", 1, answer_s=120.0)) as stage,
     ):
         stage.await_ready()

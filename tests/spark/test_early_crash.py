@@ -29,7 +29,8 @@ def test_every_row_once_after_sigkill_between_an_early_answer_and_the_exact_one(
     again = start(tmp_path, start_s)
     await_early(again, tmp_path, KEYS, killed_s)
     early = check(tmp_path, start_s, finish(again, tmp_path))
-    assert len(early) >= EARLY_ROWS + KEYS
+    # What the killed process had not committed is taken back, and may be answered exactly then.
+    assert min(early) < killed_s
     assert max(early) > killed_s, "after the restart, too"
 
 
