@@ -72,7 +72,9 @@ def _refuse_operator(text: str, operator: Operator) -> None:
     if operator.has_options:
         raise error_at(text, operator.span, "a stream takes no options", kind=UnsupportedQuery)
     if operator.kind == "Sort" and not operator.is_global:
-        raise error_at(text, operator.span, "SORT BY is not supported", kind=UnsupportedQuery)
+        raise error_at(
+            text, operator.span, "SORT BY and CLUSTER BY are not supported", kind=UnsupportedQuery
+        )
     if operator.kind in _PARSED and len(operator.children) <= 1:
         return
     known = REFUSED_OPERATORS.get(operator.kind)
