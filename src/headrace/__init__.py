@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         QueryError,
         UnsupportedQuery,
     )
-    from headrace.spark.exchange import Upstream
+    from headrace.exchange.upstream import Upstream
     from headrace.spark.local import local_spark
     from headrace.spark.query import Query
     from headrace.spark.session import Session
@@ -52,7 +52,7 @@ __all__ = [
 _HOMES = {
     "Query": "headrace.spark.query",
     "Session": "headrace.spark.session",
-    "Upstream": "headrace.spark.exchange",
+    "Upstream": "headrace.exchange.upstream",
     "local_spark": "headrace.spark.local",
     "sources": "headrace.sources",
     "testing": "headrace.testing",

@@ -25,7 +25,7 @@ def demo(
     queries: Annotated[int, typer.Option(min=1, help="How many run at a time, about.")] = 24,
 ) -> None:
     """Gaming streams, queries that come and go, and how they share the work, live."""
-    from headrace.demo import run
+    from headrace.lab.demo import run
 
     code = run(seconds, rate, queries)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left that could be interrupted
@@ -39,7 +39,7 @@ def demo(
 def bench(context: typer.Context) -> None:
     """Measure what a system really holds, from outside: list, run, sustain, compare, report."""
     try:
-        from headrace.bench.commands import app as commands
+        from headrace.lab.bench.commands import app as commands
     except ModuleNotFoundError as missing:
         typer.echo(f"headrace bench needs {missing.name}: pip install 'headrace[bench]'", err=True)
         raise typer.Exit(1) from None
@@ -53,7 +53,7 @@ def bench(context: typer.Context) -> None:
 def simulate(context: typer.Context) -> None:
     """Compare scheduling policies against a virtual clock, as their papers do: klink."""
     try:
-        from headrace.simulator.commands import app as commands
+        from headrace.lab.simulator.commands import app as commands
     except ModuleNotFoundError as missing:
         needs = f"headrace simulate needs {missing.name}: pip install 'headrace[bench]'"
         typer.echo(needs, err=True)

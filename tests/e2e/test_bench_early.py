@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.bench.early.questions import WAYS
+from headrace.lab.bench.early.questions import WAYS
 
 
 @pytest.mark.timeout(240)

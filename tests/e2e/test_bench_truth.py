@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.bench import workloads
-from headrace.bench.alternate import alternate
-from headrace.bench.driver.feed import TICK_S
-from headrace.bench.driver.load import speed
-from headrace.bench.driver.stage import Setup
-from headrace.bench.effort import Effort
-from headrace.bench.results import records
-from headrace.bench.run import Watcher, run, sustain
+from headrace.lab.bench import workloads
+from headrace.lab.bench.alternate import alternate
+from headrace.lab.bench.driver.feed import TICK_S
+from headrace.lab.bench.driver.load import speed
+from headrace.lab.bench.driver.stage import Setup
+from headrace.lab.bench.effort import Effort
+from headrace.lab.bench.results import records
+from headrace.lab.bench.run import Watcher, run, sustain
 
 RATE = 20_000.0
 SLACK_S = 4 * TICK_S
@@ -103,7 +103,7 @@ def test_an_adapter_that_cannot_start_says_why() -> None:
 
 def test_a_system_of_ones_own_is_one_file(tmp_path: Path) -> None:
     own = tmp_path / "mine.py"
-    shipped = "from headrace.bench.adapters.fake import Adapter as Fake"
+    shipped = "from headrace.lab.bench.adapters.fake import Adapter as Fake"
     own.write_text(f"{shipped}\n\n\nclass Adapter(Fake):\n    pass\n")
     setup = Setup(workloads.load("astream"), str(own), 1, answer_s=20.0)
     record = run(setup, RATE, 3.0, Watcher())

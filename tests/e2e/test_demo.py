@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
-from headrace.demo.questions import questions
+from headrace.lab.demo.questions import questions
 
 DEMO = [sys.executable, "-m", "headrace.cli", "demo", "--rate", "5000", "--queries", "8"]
 LINE = re.compile(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headrace.bench import workloads
-from headrace.bench.driver.process import SystemFailed
-from headrace.bench.driver.stage import Setup, Stage
+from headrace.lab.bench import workloads
+from headrace.lab.bench.driver.process import SystemFailed
+from headrace.lab.bench.driver.stage import Setup, Stage
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

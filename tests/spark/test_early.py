@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.kmeans import kmeans
+from headrace.kernels.kmeans import kmeans
 from tests.spark.playing import Events, Played, play, start_s
 
 pytestmark = pytest.mark.spark

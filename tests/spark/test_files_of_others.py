@@ -325,7 +325,7 @@ def test_a_replay_may_be_read_and_reduced_by_others(
         first.process_all_available()
         assert "lane: catalyst" in first.explain()
         with monkeypatch.context() as patch:
-            patch.setattr("headrace.spark.journal.Journal.commit", _killed)
+            patch.setattr("headrace.runtime.journal.Journal.commit", _killed)
             even(folder, "2.parquet", [21, 22, 23, 24, 39, 90])
             with pytest.raises(hr.ExecutionError, match="killed"):
                 first.process_all_available()

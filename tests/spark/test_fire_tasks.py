@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
-from headrace.spark.fire_job import _SMALL_CELLS
+from headrace.spark.fire.job import _SMALL_CELLS
 from tests.spark.helpers import SCHEMA, at
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.spark.parquet_file import ParquetFile, ReadRules, Unreadable
+from headrace.connectors.parquet_file import ParquetFile, ReadRules, Unreadable
 
 NOON = dt.datetime(2024, 3, 1, 12, 0, 0, 123_456)
 ANCIENT = [dt.datetime(1, 1, 1), dt.datetime(1500, 2, 28, 1), dt.datetime(1899, 12, 31, 23)]
@@ -207,7 +207,7 @@ def test_columns_are_found_as_spark_finds_them(spark: SparkSession, tmp_path: Pa
 def test_a_row_group_is_read_by_and_by_however_large_it_is(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.spark.parquet_file.BATCH_ROWS", 10_000)
+    monkeypatch.setattr("headrace.connectors.parquet_file.BATCH_ROWS", 10_000)
     path = tmp_path / "a.parquet"
     rows = 30_007
     stamps = pa.array(range(rows)).cast(pa.timestamp("us"))

@@ -13,12 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
+from headrace.lab.simulator.model import Conditions
+from headrace.lab.simulator.node import Node
 from headrace.scheduling import POLICIES, policy_named
 from headrace.scheduling.decision import Decision
 from headrace.scheduling.scheduler import Scheduler
 from headrace.scheduling.snapshot import Memory
-from headrace.simulator.model import Conditions
-from headrace.simulator.node import Node
 from tests.spark.helpers import SCHEMA, rows
 
 QUERIES = {

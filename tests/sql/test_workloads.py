@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.bench.makers import maker
-from headrace.bench.workloads import load, names
+from headrace.lab.bench.makers import maker
+from headrace.lab.bench.workloads import load, names
 from headrace.query.schema import Column, StreamSchema
 from headrace.sql import parse
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
-from headrace.spark.pipeline import Pipeline
+from headrace.spark.pipeline.runner import Pipeline
 from tests.spark.helpers import SCHEMA, rows
 
 pytestmark = [pytest.mark.spark]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.bench.results.records import Record
+from headrace.lab.bench.results.records import Record
 
 STEP = 0.25
 MACHINE = {"cores": 2, "memory_gb": 24, "python": "3.11.2", "system": "Linux"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.spark.arrivals import Arrivals
-from headrace.spark.intake import FromSource
-from headrace.spark.offsets import Range
-from headrace.spark.readers import Readers
+from headrace.connectors.arrivals import Arrivals
+from headrace.connectors.offsets import Range
+from headrace.connectors.readers import Readers
+from headrace.spark.pipeline.intake import FromSource
 
 
 class Source:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from headrace.bench import workloads
-from headrace.bench.commands import app
-from headrace.bench.results import records
 from headrace.cli import app as headrace
+from headrace.lab.bench import workloads
+from headrace.lab.bench.commands import app
+from headrace.lab.bench.results import records
 from tests.unit.bench_records import run as run_record
 from tests.unit.bench_records import sustain as sustain_record
 

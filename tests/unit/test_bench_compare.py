@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 import headrace as hr
-from headrace.bench.results.compare import compare
-from headrace.bench.results.records import Record
+from headrace.lab.bench.results.compare import compare
+from headrace.lab.bench.results.records import Record
 
 from .bench_records import MACHINE, run, sustain
 

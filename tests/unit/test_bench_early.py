@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 import headrace as hr
-from headrace.bench.driver.protocol import ROWS
-from headrace.bench.early.command import show_early
-from headrace.bench.early.judge import answers, judge, latencies
-from headrace.bench.early.measure import ratios
-from headrace.bench.early.picture import latency_picture
-from headrace.bench.early.questions import DELAYS, QUESTIONS, WAYS, chosen, workload
-from headrace.bench.screen import console
+from headrace.lab.bench.driver.protocol import ROWS
+from headrace.lab.bench.early.command import show_early
+from headrace.lab.bench.early.judge import answers, judge, latencies
+from headrace.lab.bench.early.measure import ratios
+from headrace.lab.bench.early.picture import latency_picture
+from headrace.lab.bench.early.questions import DELAYS, QUESTIONS, WAYS, chosen, workload
+from headrace.lab.bench.screen import console
 
 T0 = 1_700_000_000
 NAMES = {f"q{n}": way for n, way in enumerate(WAYS)}

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headrace.bench.driver.feed import TICK_S, Feed
-from headrace.delays import Delay, read_delay
+from headrace.lab.bench.driver.feed import TICK_S, Feed
+from headrace.lab.delays import Delay, read_delay
 
 
 class Numbers:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from headrace.bench.results.page import make_report
-from headrace.bench.results.records import Record, runs, write
+from headrace.lab.bench.results.page import make_report
+from headrace.lab.bench.results.records import Record, runs, write
 
 from .bench_records import MACHINE, empty, run, silent, sustain
 

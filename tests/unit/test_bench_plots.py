@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from headrace.bench.results import plots
+from headrace.lab.bench.results import plots
 
 from .bench_records import empty, run, silent, sustain
 

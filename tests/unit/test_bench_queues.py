@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import headrace as hr
-from headrace.bench.driver.queues import Pull, Queue, QueueFull, pulled_at
+from headrace.lab.bench.driver.queues import Pull, Queue, QueueFull, pulled_at
 
 
 def batch(first: int, count: int) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.bench.results.records import label, read, runs, value, write
+from headrace.lab.bench.results.records import label, read, runs, value, write
 
 from .bench_records import run, sustain
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from headrace.bench.core.measure import Figure
-from headrace.bench.core.report import save
+from headrace.lab.bench.core.measure import Figure
+from headrace.lab.bench.core.report import save
 
 
 def test_a_line_measured_again_replaces_itself_and_leaves_the_others(tmp_path: Path) -> None:

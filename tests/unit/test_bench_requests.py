@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.bench.driver.requests import Plan, Requests
-from headrace.bench.workloads import Scenario
+from headrace.lab.bench.driver.requests import Plan, Requests
+from headrace.lab.bench.workloads import Scenario
 
 TEXTS = [f"SELECT {n}" for n in range(10)]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from headrace.bench import suites, workloads
-from headrace.bench.results.readme import BEGIN, END, big, put_into, tables
+from headrace.lab.bench import suites, workloads
+from headrace.lab.bench.results.readme import BEGIN, END, big, put_into, tables
 from tests.unit.bench_records import run as run_record
 from tests.unit.bench_records import sustain as sustain_record
 

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headrace.bench.driver.protocol import OUTPUTS
-from headrace.bench.driver.queues import Pull
-from headrace.bench.driver.requests import Request
-from headrace.bench.driver.stage import Moment, Setup, Stretch
-from headrace.bench.results.summary import capacity, outputs_of, record_of, statistics_of
-from headrace.bench.workloads import load
+from headrace.lab.bench.driver.protocol import OUTPUTS
+from headrace.lab.bench.driver.queues import Pull
+from headrace.lab.bench.driver.requests import Request
+from headrace.lab.bench.driver.stage import Moment, Setup, Stretch
+from headrace.lab.bench.results.summary import capacity, outputs_of, record_of, statistics_of
+from headrace.lab.bench.workloads import load
 
 START = 1_000_000.0
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from headrace.progress.bounds import (
+from headrace.approximate.bounds import (
     FEWEST,
     Bounded,
     Found,

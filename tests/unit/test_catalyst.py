@@ -12,7 +12,7 @@ from headrace.kernels.dense import can_be_dense, combine_dense
 from headrace.kernels.ingest import ingest
 from headrace.optimizer import Statistics, read_by_spark, share
 from headrace.registry.changelog import ActiveQuery
-from headrace.spark.catalyst_task import cells_of
+from headrace.spark.ingest.catalyst_task import cells_of
 from headrace.types import BEGINNING, QueryUid, Version
 
 from .analyzer import PURCHASES, read

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headrace.progress.closing import STEADY, Aion, AqKSlack, KSlack, needed_share, weak
-from headrace.progress.usual import BINS, Heard, Size, Usual, bin_of
+from headrace.approximate.closing import STEADY, Aion, AqKSlack, KSlack, needed_share, weak
+from headrace.approximate.usual import BINS, Heard, Size, Usual, bin_of
 
 
 def exponential(mean_s: float = 0.24) -> Usual:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.spark.culprits import reason_of
+from headrace.spark.ingest.culprits import reason_of
 
 WORKER = """An exception was thrown from the Python worker:
 Traceback (most recent call last):

@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from headrace.approximate.usual import BINS, EDGES_S
+from headrace.connectors.arrivals import Arrivals
+from headrace.connectors.offsets import Came, Range
 from headrace.kernels.delays import DelaySample, SubStreamCounts
-from headrace.progress.usual import BINS, EDGES_S
-from headrace.spark.arrivals import Arrivals
-from headrace.spark.offsets import Came, Range
 
 
 def test_mean_and_deviation_of_delays_are_found_from_a_few_offsets() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.delays import Constant, Exponential, Gamma, Uniform, Zipf, read_delay
+from headrace.lab.delays import Constant, Exponential, Gamma, Uniform, Zipf, read_delay
 
 TEXTS = {
     "constant:150ms": Constant(0.15),

@@ -7,10 +7,10 @@ from itertools import islice
 
 import pytest
 
-from headrace.demo import words
-from headrace.demo.crowd import Answer
-from headrace.demo.figures import Latency
-from headrace.demo.questions import KINDS, questions
+from headrace.lab.demo import words
+from headrace.lab.demo.crowd import Answer
+from headrace.lab.demo.figures import Latency
+from headrace.lab.demo.questions import KINDS, questions
 
 
 def test_questions_have_names_of_their_own_and_come_again_with_the_seed() -> None:

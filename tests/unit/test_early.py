@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from headrace.simulator.commands import app
-from headrace.simulator.early.run import WAYS, Conditions, simulate
-from headrace.simulator.early.stream import PAPERS, QUESTIONS, SETTINGS, make
-from headrace.simulator.early.trials import Row, Trial, run_trial
+from headrace.lab.simulator.commands import app
+from headrace.lab.simulator.early.run import WAYS, Conditions, simulate
+from headrace.lab.simulator.early.stream import PAPERS, QUESTIONS, SETTINGS, make
+from headrace.lab.simulator.early.trials import Row, Trial, run_trial
 
 WINDOWS = 150
 runner = CliRunner(env={"COLUMNS": "80"})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from headrace.spark.early_clock import EarlyClock
+from headrace.approximate.early_clock import EarlyClock
 from headrace.testing import ManualClock
 
 S = 1_000_000

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headrace.approximate.early import EarlyDue, EarlyWindows, lightest_first
+from headrace.approximate.usual import EDGES_S
 from headrace.kernels.delays import SubStreamCounts
 from headrace.optimizer.cut_sub_streams import cut_sub_streams
-from headrace.progress.usual import EDGES_S
 from headrace.registry.changelog import ActiveQuery
-from headrace.spark.early import EarlyDue, EarlyWindows, lightest_first
 from headrace.types import BEGINNING, QueryUid
 
 from .analyzer import read

@@ -16,11 +16,12 @@ from multiprocessing.connection import Client, Connection
 import pytest
 
 import headrace as hr
+from headrace.exchange import channel, service
+from headrace.exchange import upstream as exchange
+from headrace.exchange.channel import LARGEST
+from headrace.exchange.upstream import Publisher, Subscriber, Upstream
 from headrace.progress.sweep import SweepEstimate
 from headrace.scheduling.news import News
-from headrace.spark import channel, exchange, service
-from headrace.spark.channel import LARGEST
-from headrace.spark.exchange import Publisher, Subscriber, Upstream
 
 KEY = b"a key that both know"
 LOCAL = ("127.0.0.1", 0)

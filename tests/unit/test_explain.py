@@ -8,9 +8,9 @@ import pytest
 
 from headrace.query.predicate import And, Or, Predicate, Ranges
 from headrace.query.window import TimeWindow
-from headrace.spark.explain import explain_plan
-from headrace.spark.messages import SectionRef
-from headrace.spark.metrics import classes_of
+from headrace.runtime.counters import classes_of
+from headrace.runtime.explain import explain_plan
+from headrace.runtime.messages import SectionRef
 
 from .events import CALLS
 from .shared import compiled, group_of

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from headrace.progress.sweep import SweepEstimate
+from headrace.runtime.gate import Gate
 from headrace.scheduling import PipelineView, Snapshot, Stage, SweepView
 from headrace.scheduling.order import Order
 from headrace.scheduling.policies import policy_named
 from headrace.scheduling.snapshot import Memory
-from headrace.spark.gate import Gate
 from headrace.types import SystemClock
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from headrace.progress.bounds import Floats, Strata, cautious
-from headrace.progress.closing import needed_share
-from headrace.progress.kept import (
+from headrace.approximate.bounds import Floats, Strata, cautious
+from headrace.approximate.closing import needed_share
+from headrace.approximate.kept import (
     Made,
     Tuples,
     deviation_of,

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from headrace.kernels.kmeans import kmeans
 from headrace.kernels.points import packed, unpacked
-from headrace.kmeans import kmeans
 
 CENTRES = np.array([[0.0, 0.0], [40.0, 5.0], [-30.0, 60.0], [70.0, -50.0]])
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import headrace as hr
-from headrace.bench.makers import maker, names, parameters_of
-from headrace.bench.makers.linear_road import FEET, REPORT_S, SEGMENTS
-from headrace.bench.makers.points import Points
+from headrace.lab.bench.makers import maker, names, parameters_of
+from headrace.lab.bench.makers.linear_road import FEET, REPORT_S, SEGMENTS
+from headrace.lab.bench.makers.points import Points
 
 TRIPS = """pickup,dropoff,passengers,distance,fare,tip,tolls,total,color,payment,pickup_zone
 2019-03-23 20:21:09,2019-03-23 20:27:24,1,1.6,7.0,2.15,0.0,12.95,yellow,credit card,Midtown East

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from headrace.spark.metrics import Counters, Delivered, ScheduleMetrics, session_metrics
+from headrace.runtime.counters import Counters, Delivered, ScheduleMetrics
+from headrace.spark.metrics import session_metrics
 
 IDLE = ScheduleMetrics("default", 2, 0, 0, 0, 0.0, 0.0, False)
 

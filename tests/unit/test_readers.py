@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.sources import Generator
-from headrace.spark.readers import Readers
+from headrace.connectors.readers import Readers
+from headrace.connectors.sources import Generator
 
 
 class Keeping(Generator):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
+from headrace.approximate.usual import EDGES_S
 from headrace.kernels.cells import Cells
 from headrace.kernels.compact import merge_same
 from headrace.kernels.compiled import CompiledPlan
@@ -20,12 +21,11 @@ from headrace.kernels.ingest import ingest
 from headrace.kernels.sampling import luck, sampled
 from headrace.kernels.strata import stratified
 from headrace.optimizer import share
-from headrace.progress.usual import EDGES_S
 from headrace.query.needs import spread_of
 from headrace.query.window import Span
 from headrace.registry.changelog import ActiveQuery
-from headrace.spark.compaction import plan_compaction
-from headrace.spark.messages import SectionRef
+from headrace.runtime.compaction import plan_compaction
+from headrace.runtime.messages import SectionRef
 from headrace.types import QueryUid, Version
 
 from .analyzer import PURCHASES, read

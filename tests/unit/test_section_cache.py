@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headrace.connectors.store import Store
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
 from headrace.kernels.compiled import CompiledGroup
 from headrace.query.predicate import Always, Predicate, Ranges
 from headrace.query.window import TimeWindow
-from headrace.spark.messages import SectionRef
-from headrace.spark.section_cache import SectionCache
-from headrace.spark.store import Store
+from headrace.runtime.messages import SectionRef
+from headrace.spark.worker.section_cache import SectionCache
 
 from .events import CALLS, random_events
 from .shared import blocks_of, compiled, group_of

@@ -14,20 +14,20 @@ from typer.testing import CliRunner, Result
 
 import headrace as hr
 from headrace.cli import app as headrace
-from headrace.repeats import spread
+from headrace.lab.repeats import spread
+from headrace.lab.simulator import experiments
+from headrace.lab.simulator.commands import app
+from headrace.lab.simulator.counts import by_doubling, by_twenties, read_counts
+from headrace.lab.simulator.estimates import Sequel, accuracies, regressed
+from headrace.lab.simulator.experiments import Plan
+from headrace.lab.simulator.model import Conditions, queries
+from headrace.lab.simulator.overhead import PIPELINES
+from headrace.lab.simulator.run import simulate
+from headrace.lab.simulator.sections import SECTIONS
+from headrace.lab.simulator.trials import Seen, Trial, run_trial
+from headrace.lab.simulator.workers import Workers
 from headrace.scheduling import POLICIES
 from headrace.scheduling.policies.klink import Klink
-from headrace.simulator import experiments
-from headrace.simulator.commands import app
-from headrace.simulator.counts import by_doubling, by_twenties, read_counts
-from headrace.simulator.estimates import Sequel, accuracies, regressed
-from headrace.simulator.experiments import Plan
-from headrace.simulator.model import Conditions, queries
-from headrace.simulator.overhead import PIPELINES
-from headrace.simulator.run import simulate
-from headrace.simulator.sections import SECTIONS
-from headrace.simulator.trials import Seen, Trial, run_trial
-from headrace.simulator.workers import Workers
 
 runner = CliRunner(env={"COLUMNS": "100"})
 TINY = ["--seconds", "24", "--cores", "1", "--history", "20", "--memory", "1e5", "--jobs", "1"]
@@ -183,7 +183,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return run_trial(trial)
 
-    monkeypatch.setattr("headrace.simulator.sections.run_trial", third_is_interrupted)
+    monkeypatch.setattr("headrace.lab.simulator.sections.run_trial", third_is_interrupted)
     result = invoked(tmp_path, "--queries", "2")
     assert result.exit_code == 130
     assert "interrupted" in result.output

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.delays import Constant, Uniform
+from headrace.lab.delays import Constant, Uniform
+from headrace.lab.simulator.model import Conditions, Operator, QuerySpec, queries
+from headrace.lab.simulator.outcome import Outcome
+from headrace.lab.simulator.part import Part, Way
+from headrace.lab.simulator.queues import Watermark
+from headrace.lab.simulator.run import simulate
 from headrace.scheduling import POLICIES
-from headrace.simulator.model import Conditions, Operator, QuerySpec, queries
-from headrace.simulator.outcome import Outcome
-from headrace.simulator.part import Part, Way
-from headrace.simulator.queues import Watermark
-from headrace.simulator.run import simulate
 
 CALM = Conditions(cores=4, seconds=60.0, memory_events=1e9, buffer_events=1e9)
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from headrace.progress.substreams import Stratum, SubStreams, merged, whole
-from headrace.progress.usual import BINS, EDGES_S, Heard, Size, Usual, bin_of
+from headrace.approximate.substreams import Stratum, SubStreams, merged, whole
+from headrace.approximate.usual import BINS, EDGES_S, Heard, Size, Usual, bin_of
 
 F_US = 600_000
 

@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from headrace.delays import read_delay
+from headrace.lab.delays import read_delay
 from headrace.progress.epochs import Moments
 from headrace.progress.sweep import Sweeps, anchor_s
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace.bench.results.verdict import Sample, Tried, Verdict, judge, search, trend
+from headrace.lab.bench.results.verdict import Sample, Tried, Verdict, judge, search, trend
 
 RATE = 50_000.0
 

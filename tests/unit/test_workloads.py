@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import headrace as hr
-from headrace.bench.makers import maker
-from headrace.bench.workloads import Scenario, StreamSpec, Workload, load, names
-from headrace.bench.workloads.draws import Choice, Ints
+from headrace.lab.bench.makers import maker
+from headrace.lab.bench.workloads import Scenario, StreamSpec, Workload, load, names
+from headrace.lab.bench.workloads.draws import Choice, Ints
 
 NAMES = (
     "astream astream-sc1 astream-sc1-fast astream-sc2 fluctuating gaming gaming-join kmeans "

@@ -19,10 +19,10 @@ from headrace.kernels.combine import combine, merge_answers
 from headrace.kernels.finish import SumOverflow, finish
 from headrace.kernels.holistic import HllTables, count_distinct, hll_estimate, percentiles
 from headrace.kernels.keys import match_keys
+from headrace.kernels.kmeans import kmeans
 from headrace.kernels.points import unpacked
 from headrace.kernels.shapes import Asked, Shape
 from headrace.kernels.states import State, concat
-from headrace.kmeans import kmeans
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import AggregateCall, Function
 from headrace.query.needs import Need, counted_by

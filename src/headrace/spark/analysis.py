@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from headrace.errors import QueryError, near
 from headrace.kernels.holistic import HllTables
-from headrace.kmeans import kmeans
+from headrace.kernels.kmeans import kmeans
 from headrace.query.schema import Column, StreamSchema
 from headrace.spark.internals import ReadingClass, reading_class, told
 from headrace.sql.tree import Node, Operator, Statement, Writer

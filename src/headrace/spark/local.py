@@ -32,7 +32,7 @@ _SETTINGS = {
     "spark.python.worker.reuse": "true",
     # Between the JVM and its Python workers TCP waits for delayed acknowledgements: 40 ms a stage.
     "spark.python.unix.domain.socket.enabled": "true",
-    "spark.python.daemon.module": "headrace.spark.worker_daemon",
+    "spark.python.daemon.module": "headrace.spark.worker.daemon",
     # Many pipelines starting at once on a busy machine need longer than Spark's 15 seconds.
     "spark.python.authenticate.socketTimeout": "120s",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from headrace.errors import QueryError
+from headrace.exchange.channel import Address
+from headrace.exchange.upstream import Publisher, Subscriber, Upstream
 from headrace.scheduling.news import News
-from headrace.spark.channel import Address
-from headrace.spark.exchange import Publisher, Subscriber, Upstream
-from headrace.spark.pipeline import Pipeline
+from headrace.spark.pipeline.runner import Pipeline
 
 
 class Neighbours:

@@ -16,12 +16,12 @@ from headrace.errors import ExecutionError, QueryError
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
 from headrace.query.window import Span
-from headrace.spark.metrics import Counters
+from headrace.runtime.counters import Counters
 from headrace.spark.sinks import Sink
 from headrace.types import BEGINNING, QueryUid, Status, to_datetime
 
 if TYPE_CHECKING:
-    from headrace.spark.pipeline import Pipeline
+    from headrace.spark.pipeline.runner import Pipeline
 
 
 _KEPT_WINDOWS = 1000

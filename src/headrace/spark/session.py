@@ -15,26 +15,27 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.connectors.sources import ArrowSource
+from headrace.connectors.store import Store
 from headrace.errors import ExecutionError, QueryError
+from headrace.exchange.channel import Address
+from headrace.exchange.upstream import Upstream
 from headrace.kernels.answers import Setting
 from headrace.query.logical import Function, LogicalQuery
 from headrace.query.schema import StreamSchema
+from headrace.runtime.counters import Delivered, SessionMetrics
+from headrace.runtime.explain import explain_schedule
+from headrace.runtime.gate import Gate
 from headrace.scheduling.decision import Decision
 from headrace.scheduling.policies import policy_named
-from headrace.sources import ArrowSource
 from headrace.spark.analysis import SparkAnalyzer
-from headrace.spark.channel import Address
-from headrace.spark.emitter import Listener
-from headrace.spark.exchange import Upstream
-from headrace.spark.explain import explain_schedule
-from headrace.spark.gate import Gate
+from headrace.spark.fire.emitter import Listener
 from headrace.spark.memory import MemoryGauge
-from headrace.spark.metrics import Delivered, Meter, SessionMetrics, session_metrics
+from headrace.spark.metrics import Meter, session_metrics
 from headrace.spark.neighbours import Neighbours
-from headrace.spark.pipeline import Pipeline
+from headrace.spark.pipeline.runner import Pipeline
 from headrace.spark.query import Query
 from headrace.spark.sinks import Sink, SinkFunction
-from headrace.spark.store import Store
 from headrace.spark.streams import Stream
 from headrace.sql import Templates
 from headrace.types import BEGINNING, Clock, QueryUid, SystemClock, duration_us

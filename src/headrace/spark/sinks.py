@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from headrace.errors import QueryError
 from headrace.query.logical import Output
-from headrace.spark.task_sinks import TaskSink
+from headrace.spark.fire.delivery import TaskSink
 
 SinkFunction = Callable[..., object]
 _BY_TASKS = {"parquet", "digest"}

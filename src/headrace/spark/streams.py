@@ -11,14 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from headrace.connectors.readers import Readers
+from headrace.connectors.sources import ArrowSource
 from headrace.errors import QueryError, near
+from headrace.exchange.upstream import Upstream
 from headrace.query.accuracy import CLOSINGS, Closing
 from headrace.query.schema import StreamSchema, quoted
-from headrace.sources import ArrowSource
 from headrace.spark.analysis import columns_of
-from headrace.spark.exchange import Upstream
-from headrace.spark.file_scan import is_parquet
-from headrace.spark.readers import Readers
+from headrace.spark.ingest.file_scan import is_parquet
 from headrace.spark.sinks import Sink
 from headrace.types import duration_us
 
@@ -61,7 +61,10 @@ class Stream:
             if not source.isStreaming:
                 raise QueryError(
                     f"stream {name!r}: the DataFrame is not a stream",
-                    choices=("use spark.readStream", "or an Arrow source of headrace.sources"),
+                    choices=(
+                        "use spark.readStream",
+                        "or an Arrow source of headrace.sources",
+                    ),
                 )
             struct = source.schema
         elif isinstance(source, ArrowSource):

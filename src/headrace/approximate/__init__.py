@@ -1,0 +1,1 @@
+"""Approximate windows (Aion): which can be answered early, from what, with which bounds."""

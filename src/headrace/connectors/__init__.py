@@ -1,0 +1,1 @@
+"""Where tuples come from and where rows go: sources, sinks and files, without Spark."""

@@ -1,0 +1,1 @@
+"""Sessions that tell each other progress and cost."""

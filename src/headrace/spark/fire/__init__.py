@@ -1,0 +1,1 @@
+"""Firing: sections in, rows out."""

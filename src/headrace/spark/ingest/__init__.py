@@ -1,0 +1,1 @@
+"""Ingest: tuples in, sections out."""

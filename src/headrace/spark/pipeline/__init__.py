@@ -1,0 +1,1 @@
+"""One pipeline on Spark: its batches, its turns, its transactions."""

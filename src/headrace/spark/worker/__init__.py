@@ -1,0 +1,1 @@
+"""What a Python worker keeps from task to task."""
