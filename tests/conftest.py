@@ -8,6 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
+from headrace.runtime import locks
+
+locks.CHECKED = True
 
 
 @pytest.fixture(scope="session")

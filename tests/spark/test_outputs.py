@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from pathlib import Path
 from typing import Any, Literal
@@ -162,25 +161,3 @@ def test_a_query_that_has_ended_holds_nothing_back_after_a_restart(
                 ends.stop()
     committed = (Path(stream.path) / "committed").read_text().split()
     assert committed[-1] == "2", "what the one that stays has read"
-
-
-def test_a_checkpoint_without_offsets_is_refused_in_words(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    stream = hr.testing.MemoryStream(SCHEMA, path=tmp_path / "stream")
-    checkpoint = tmp_path / "checkpoint"
-    with hr.Session(spark, checkpoint=str(checkpoint)) as session:
-        session.stream("s", stream, event_time="time")
-        session.sql(PER_KEY, name="q")
-        session.start()
-        stream.push(rows([1]))
-        session.process_all_available()
-    for path in checkpoint.rglob("*.commit.json"):
-        record = json.loads(path.read_text())
-        del record["offsets"]
-        path.write_text(json.dumps(record))
-    with (
-        hr.Session(spark, checkpoint=str(checkpoint)) as session,
-        pytest.raises(hr.ExecutionError, match=r"'s'.*an earlier version"),
-    ):
-        session.stream("s", stream, event_time="time")

@@ -62,16 +62,16 @@ def test_tuples_are_counted_by_sub_stream_and_some_of_their_delays_by_bin() -> N
     counts.add(stamps[:1_000], 0, np.full(63, 0.2), kept[:1_000])
     counts.add(stamps[1_000:], 1_000, np.full(len(stamps[1_000:][8::16]), 0.7), kept[1_000:])
     found = counts.found
-    assert {n: c[:2] for n, c in found["counts"].items()} == {
+    assert {n: c[:2] for n, c in found.counts.items()} == {
         0: (1_000, 200),
         1: (1_000, 200),
         2: (500, 100),
     }
-    assert found["longest_s"] == 0.7
-    ((place, times),) = found["counts"][0][2]
+    assert found.longest_s == 0.7
+    ((place, times),) = found.counts[0][2]
     assert EDGES_S[place] <= 0.2 < EDGES_S[place + 1]
     assert times == 63
-    assert all(0 <= p < BINS for c in found["counts"].values() for p, _ in c[2])
+    assert all(0 <= p < BINS for c in found.counts.values() for p, _ in c[2])
 
 
 @pytest.mark.parametrize("length_us", [1_000_000, 40_000, 7, 3_000_000])
@@ -85,7 +85,7 @@ def test_counts_are_those_of_each_tuple_by_itself(length_us: int, negative: bool
     wanted = Counter(s // length_us for s in stamps.tolist())
     of_kept = Counter(s // length_us for s in stamps[kept].tolist())
     looked_at = Counter(s // length_us for s in stamps[::16].tolist())
-    found = counts.found["counts"]
+    found = counts.found.counts
     assert {n: c[:2] for n, c in found.items()} == {n: (c, of_kept[n]) for n, c in wanted.items()}
     assert {n: sum(t for _, t in c[2]) for n, c in found.items()} == {
         n: looked_at[n] for n in wanted
@@ -96,16 +96,16 @@ def test_without_a_source_that_tells_tuples_came_evenly_since_the_last_batch() -
     now = 10_000_000
     counts = SubStreamCounts(1_000_000, EDGES_S, now - 400_000, now)
     counts.add(np.full(1_600, now - 500_000), 0)
-    delays = {p: n for c in counts.found["counts"].values() for p, n in c[2]}
+    delays = {p: n for c in counts.found.counts.values() for p, n in c[2]}
     places = [p for p, n in delays.items() for _ in range(n)]
     assert len(places) == 100
     assert EDGES_S[min(places) + 1] == pytest.approx(0.1, rel=0.2)
     assert EDGES_S[max(places)] == pytest.approx(0.5, rel=0.2)
     unknown = SubStreamCounts(1_000_000, EDGES_S, None, now)
     unknown.add(np.full(1_600, now - 500_000), 0)
-    assert unknown.found["counts"][9] == (1_600, 1_600, [])
+    assert unknown.found.counts[9] == (1_600, 1_600, ())
     few = SubStreamCounts(1_000_000, EDGES_S, None, now)
     few.add(np.array([now]), 3)
     far = SubStreamCounts(10, EDGES_S, None, now)
     far.add(np.array([0, 10**12]), 0)
-    assert len(far.found["counts"]) == len(few.found["counts"]) + 1
+    assert len(far.found.counts) == len(few.found.counts) + 1

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from headrace.approximate.early import EarlyDue, EarlyWindows, lightest_first
 from headrace.approximate.usual import EDGES_S
-from headrace.kernels.delays import SubStreamCounts
+from headrace.kernels.delays import SubStreamCounts, SubStreamsFound
 from headrace.optimizer.cut_sub_streams import cut_sub_streams
 from headrace.registry.changelog import ActiveQuery
 from headrace.types import BEGINNING, QueryUid
@@ -57,16 +55,16 @@ class Play:
     def step(self, seconds: float = 0.2) -> None:
         came = (self.came_s > self.now_s) & (self.came_s <= self.now_s + seconds)
         self.now_s += seconds
-        infos: list[dict[str, Any]] = []
+        told: list[SubStreamsFound] = []
         if came.any():
             counts = SubStreamCounts(self.length_us, EDGES_S, None, round(self.now_s * S))
             stamps = (self.time_s[came] * S).astype(np.int64)
             first = int(np.flatnonzero(came)[0])
             delays = (self.came_s - self.time_s)[came][-first % 16 :: 16]
             counts.add(stamps, first, delays)
-            infos = [{"sub_streams": counts.found}]
+            told = [counts.found]
             self.highest_us = max(self.highest_us, int(stamps.max()))
-        self.early.heard(infos, self.now_s, self.watermark_us)
+        self.early.heard(told, 0.0, self.now_s, self.watermark_us)
 
     def upto(self, now_s: float) -> None:
         while self.now_s < now_s - 1e-9:

@@ -16,6 +16,9 @@ from .events import CALLS
 from .shared import compiled, group_of
 
 SECTION = SectionRef(
+    stream="s",
+    kind="cells",
+    crc32=0,
     file="a",
     offset=0,
     length=10,
@@ -26,7 +29,6 @@ SECTION = SectionRef(
     keys=("k",),
     value=None,
     sketch=None,
-    session=False,
     slices=(0,),
     cells=3,
     dense=False,

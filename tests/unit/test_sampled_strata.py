@@ -89,6 +89,9 @@ class Play:
         for number, cells in made.cells.items():
             group = self.compiled.groups[number].group
             ref = SectionRef(
+                stream="s",
+                kind="cells",
+                crc32=0,
                 file=f"{batch}-{number}",
                 offset=0,
                 length=100,
@@ -99,7 +102,6 @@ class Play:
                 keys=group.keys,
                 value=group.value,
                 sketch=None,
-                session=False,
                 slices=tuple(cells.slices.tolist()),
                 cells=len(cells.rows),
                 dense=False,
@@ -158,7 +160,7 @@ def played(seed: int, *windows: str) -> Play:
 )
 def test_of_every_sub_stream_as_many_are_there_as_were_kept(windows: tuple[str, ...]) -> None:
     play = played(1, *windows)
-    counts = {int(n): kept for n, (_, kept, _) in play.counts.found["counts"].items()}
+    counts = {int(n): kept for n, (_, kept, _) in play.counts.found.counts.items()}
     for one in play.queries:
         spans = list(play.open_windows(one))
         assert spans

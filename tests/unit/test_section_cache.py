@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from headrace.connectors.store import Store
+from headrace.errors import ExecutionError
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
 from headrace.kernels.compiled import CompiledGroup
@@ -44,6 +46,9 @@ class Written:
         data = sections.encode(cells)
         self.store.write(name, data)
         ref = SectionRef(
+            stream="s",
+            kind="cells",
+            crc32=zlib.crc32(data),
             file=name,
             offset=0,
             length=len(data),
@@ -54,7 +59,6 @@ class Written:
             keys=("k",),
             value=None,
             sketch=None,
-            session=False,
             slices=(0,),
             cells=len(cells.rows),
             dense=cells.is_dense,
@@ -123,7 +127,7 @@ def test_what_nobody_reads_any_more_is_dropped(written: Written) -> None:
     written.store.delete("b")
     cache.read(written.store, [used], ALL, 40, written.reader)
     written.store.delete("a")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ExecutionError, match="no such file"):
         cache.read(written.store, [old], ALL, 40, written.reader)
 
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from headrace.approximate.closing import Aion, AqKSlack, KSlack
 from headrace.approximate.substreams import Stratum, SubStreams, merged, whole
 from headrace.approximate.usual import BINS, Heard, Size
 from headrace.kernels.columns import Ints
+from headrace.kernels.delays import SubStreamsFound
 from headrace.kernels.sampling import Schedule
 from headrace.query.accuracy import Accuracy, Closing
 from headrace.query.logical import Function, LogicalQuery
@@ -188,23 +188,28 @@ class EarlyWindows:
             heavy=not sampled and any(kept_of(a) is not None for a in query.logical.aggregates),
         )
 
-    def heard(self, infos: Iterable[Mapping[str, Any]], as_of_s: float, watermark_us: int) -> None:
-        """After a batch that read what had come by a time."""
+    def heard(
+        self,
+        told: Iterable[SubStreamsFound | None],
+        spent_s: float,
+        as_of_s: float,
+        watermark_us: int,
+    ) -> None:
+        """After a batch that read what had come by a time; its tasks spent so long on counting."""
         self._as_of_us = round(as_of_s * 1e6)
         if self._streams is None:
             return
         begun = time.perf_counter()
         found: dict[int, Heard] = {}
-        for info in infos:
-            told = info.get("sub_streams") or {}
-            self.statistics_s += info.get("statistics_s", 0.0)
-            self._k_slack.heard(told.get("longest_s", 0.0))
-            for name, (count, kept, bins) in told.get("counts", {}).items():
+        self.statistics_s += spent_s
+        for counted in told:
+            self._k_slack.heard(0.0 if counted is None else counted.longest_s)
+            for number, (count, kept, bins) in ({} if counted is None else counted.counts).items():
                 delays = np.zeros(BINS, np.int64)
                 if bins:
                     places, tuples = zip(*bins, strict=True)
                     delays[list(places)] = tuples
-                one, number = Heard(count, kept, delays), int(name)
+                one = Heard(count, kept, delays)
                 found[number] = found[number].plus(one) if number in found else one
         self._streams.heard(found)
         if watermark_us > BEGINNING:

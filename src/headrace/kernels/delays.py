@@ -6,8 +6,8 @@ looked at, which costs a task next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,15 @@ class DelaySample:
 
 _FEW = 16
 _MANY = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class SubStreamsFound:
+    """The longest delay; by sub-stream how many tuples came, how many are kept, and delays as bins
+    with their counts."""
+
+    longest_s: float
+    counts: Mapping[int, tuple[int, int, tuple[tuple[int, int], ...]]]
 
 
 class SubStreamCounts:
@@ -111,15 +120,15 @@ class SubStreamCounts:
             self._delays[number] = row if before is None else before + row
 
     @property
-    def found(self) -> dict[str, Any]:
-        """The longest delay, and by sub-stream how many came, how many are kept, and delays as bins
-        with their counts."""
-        out = {}
+    def found(self) -> SubStreamsFound:
+        """What was counted."""
+        out: dict[int, tuple[int, int, tuple[tuple[int, int], ...]]] = {}
         for number, (count, kept) in self._counts.items():
             delays = self._delays.get(number)
             used = [] if delays is None else np.flatnonzero(delays).tolist()
-            out[number] = (count, kept, [(b, int(delays[b])) for b in used])  # type: ignore[index]
-        return {"longest_s": self._longest_s, "counts": out}
+            bins = tuple((b, int(delays[b])) for b in used)  # type: ignore[index]
+            out[int(number)] = (int(count), int(kept), bins)
+        return SubStreamsFound(float(self._longest_s), out)
 
 
 def _numbered(values: Ints) -> tuple[Ints, Ints]:

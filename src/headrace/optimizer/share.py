@@ -80,6 +80,7 @@ def share(
         for candidate in _grouped(family, members, stats):
             groups.append(_group(len(groups), family, candidate, members, sub_stream_us))
     return SharedPlan(
+        stream=stream.name,
         version=version,
         lane=lane,
         groups=tuple(groups),

@@ -118,6 +118,7 @@ class SharedPlan:
     derived: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     cuts: tuple[int, ...] = ()
+    stream: str = ""
     sub_stream_us: int | None = None
     """How long sub-streams are, where a query is approximate."""
     why: str = ""

@@ -24,6 +24,9 @@ class Firing:
     session_lives: dict[int, Span]
     refs: tuple[SectionRef, ...]
     early: tuple[EarlyDue, ...] = ()
+    emitted_upto_us: int = BEGINNING
+    watermark_us: int = BEGINNING
+    """Windows that end between the two are due."""
 
     @property
     def is_needed(self) -> bool:
@@ -84,6 +87,8 @@ def plan_firing(
         session_lives=lives if may_close else {},
         refs=(*time_refs, *(session_refs if may_close else ())),
         early=tuple(early),
+        emitted_upto_us=emitted_upto_us,
+        watermark_us=watermark_us,
     )
 
 

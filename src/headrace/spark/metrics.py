@@ -72,15 +72,15 @@ class Meter:
             tuples_per_s=self._rate(),
             batches=pipeline.batches,
             last_batch_ms=pipeline.last_batch_ms if pipeline.batches else None,
-            watermark=_moment(state.progress.watermark_us),
-            highest_event_time=_moment(state.progress.highest_us),
+            watermark=_moment(state.watermark_us),
+            highest_event_time=_moment(state.highest_us),
             late_tuples=sum(state.late.values()),
-            from_future=state.from_future,
-            without_time=state.without_time,
+            from_future=state.only.from_future,
+            without_time=state.only.without_time,
             statistics_s=pipeline.early.statistics_s,
             deciding_s=pipeline.early.deciding_s,
             decisions=pipeline.early.decisions,
-            sampling=state.sampling[-1][1] if state.sampling else 1.0,
+            sampling=state.only.sampling[-1][1] if state.only.sampling else 1.0,
         )
 
     def _count_classes(self, plan: SharedPlan | None, sections: Sequence[SectionRef]) -> int:

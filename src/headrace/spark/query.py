@@ -5,20 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from headrace.connectors.sinks import Sink
 from headrace.errors import ExecutionError, QueryError
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
 from headrace.query.window import Span
 from headrace.runtime.counters import Counters
-from headrace.spark.sinks import Sink
-from headrace.types import BEGINNING, QueryUid, Status, to_datetime
+from headrace.runtime.entries import QueryRecord
+from headrace.runtime.locks import OrderedLock
+from headrace.runtime.results import Budget, Limits, Results, ResultsLog
+from headrace.spark.sinks import recorded
+from headrace.types import BEGINNING, QueryUid, Status, duration_us, to_datetime
 
 if TYPE_CHECKING:
     from headrace.spark.pipeline.runner import Pipeline
@@ -30,7 +32,13 @@ _KEPT_WINDOWS = 1000
 
 @dataclass(frozen=True)
 class QueryMetrics(Counters):
-    """Counters of one query; readable as attributes and as a mapping."""
+    """Counters of one query; readable as attributes and as a mapping.
+
+    ``rows`` and ``windows`` are what its sink was given; of the memory sink, ``rows_dropped`` and
+    ``windows_dropped`` fell out of what is kept since. ``rows_waiting`` were committed and its sink
+    has not taken them yet. ``guaranteed_share`` is, of the windows of an approximate query, those
+    of which all rows that came are as it asked.
+    """
 
     rows: int
     windows: int
@@ -39,7 +47,9 @@ class QueryMetrics(Counters):
     event_time_latency_ms: float | None
     checksum: float
     guaranteed_share: float | None
-    """Of the windows of an approximate query: those of which all rows that came are as it asked."""
+    rows_dropped: int = 0
+    windows_dropped: int = 0
+    rows_waiting: int = 0
 
 
 class Query:
@@ -51,19 +61,23 @@ class Query:
         name: str,
         logical: LogicalQuery,
         sink: Sink,
-        pipeline: Pipeline,
         *,
+        time_zone: str = "UTC",
         partial_first: bool = False,
         requested_at: float | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.uid = uid
         self.name = name
         self.logical = logical
         self.sink = sink
         self.partial_first = partial_first
-        self.restored = False
-        self._pipeline = pipeline
-        self._changed = threading.Condition()
+        self._time_zone = time_zone
+        self._pipeline: Pipeline | None = None
+        """None where the session is not started."""
+        self._ends: Literal["", "over", "resumes"] = ""
+        """Once the session is closed: whether another one may go on with it."""
+        self._changed = threading.Condition(OrderedLock("query"))  # type: ignore[arg-type]
         self._status: Status = "pending"
         self._error: str | None = None
         self._since_us: int | None = None
@@ -71,7 +85,7 @@ class Query:
         self._requested_at = time.monotonic() if requested_at is None else requested_at
         self._deployment_ms: float | None = None
         self._latency_ms: float | None = None
-        self._tables: list[tuple[int, Span, pa.Table]] = []
+        self._log = ResultsLog(limits_of(sink), budget) if sink.place == "log" else None
         self._rows = self._windows = self._late = 0
         self._checksum = 0.0
         self._judged: dict[Span, bool] = {}
@@ -107,8 +121,8 @@ class Query:
     @property
     def schema(self) -> pa.Schema:
         """Columns of its results."""
-        zone = self._pipeline.setting.time_zone
-        fields = [pa.field(o.name, arrow_type(o.type, zone)) for o in self.logical.outputs]
+        outputs, zone = self.logical.outputs, self._time_zone
+        fields = [pa.field(o.name, arrow_type(o.type, zone)) for o in outputs]
         if self.partial_first:
             fields.append(pa.field("partial", pa.bool_()))
         return pa.schema(fields)
@@ -116,61 +130,72 @@ class Query:
     def await_active(self, timeout_s: float | None = None) -> dt.datetime:
         """Wait until it takes part; returns its effective start.
 
-        Raises ExecutionError when it failed or was stopped before, or when time runs out.
+        Raises ExecutionError when it failed or was stopped before, when the session is closed, or
+        when time runs out.
         """
-        self._pipeline.nudge()
+        if self._pipeline is not None:
+            self._pipeline.nudge()
         with self._changed:
-            reached = self._changed.wait_for(lambda: self._status != "pending", timeout_s)
-        if not reached:
-            raise ExecutionError(f"query {self.name!r} is not active after {timeout_s} s")
-        if self._status == "failed":
+            self._changed.wait_for(lambda: self._status != "pending" or self._ends, timeout_s)
+            start, status = self.effective_start, self._status
+        if status == "failed":
             raise ExecutionError(f"query {self.name!r} failed: {self._error}")
-        start = self.effective_start
-        assert start is not None
-        return start
+        if start is not None:
+            return start
+        if status == "stopped":
+            raise ExecutionError(f"query {self.name!r} was stopped before it took part")
+        if self._ends:
+            raise ExecutionError(f"query {self.name!r}: the session was closed before it took part")
+        raise ExecutionError(f"query {self.name!r} is not active after {timeout_s} s")
 
     def stop(self, wait: bool = True) -> dt.datetime | None:
         """End it at a slice boundary; returns the effective end when waiting.
 
-        Windows that are still open are not emitted, as when a Spark query is stopped.
+        Windows that are still open are not emitted, as when a Spark query is stopped. One that has
+        ended, or has not begun because the session is not started, ends at once: the effective end
+        is None where it never took part. Raises ExecutionError when the session is closed and its
+        checkpoint goes on with the query.
         """
         with self._changed:
             if self.has_ended:
                 return self.effective_end
+            if self._ends:
+                raise ExecutionError(
+                    f"query {self.name!r} cannot be stopped: the session is closed, and its "
+                    "checkpoint goes on with it; start a session there and stop it then"
+                )
+            if self._pipeline is None:
+                self._status = "stopped"
+                self._changed.notify_all()
+                return None
             self._status = "stopping"
         self._pipeline.request_stop(self)
         if wait:
             with self._changed:
-                self._changed.wait_for(lambda: self.has_ended)
+                self._changed.wait_for(lambda: self.has_ended or self._ends)
         return self.effective_end
 
     # -- results ------------------------------------------------------------------------------
 
-    def results(self, timeout_s: float | None = None) -> Iterator[pa.Table]:
-        """Tables as windows close, one per window, from the first one emitted.
+    def results(self, timeout_s: float | None = None) -> Results:
+        """Tables as windows close, one per window, from the first one that is still kept.
 
-        Ends when the query is over, or when nothing new comes for `timeout_s`.
+        Ends when the query is over, or when nothing new comes for `timeout_s`. How much is kept,
+        the options ``rows``, ``bytes`` and ``age`` of the memory sink say; its ``dropped`` tells
+        how many windows and rows fell out before they were read here.
         """
-        self._need_memory("results()")
-        at = 0
-        while True:
-            with self._changed:
-                self._changed.wait_for(partial(self._has_more_than, at), timeout_s)
-                fresh = self._tables[at:]
-            if not fresh:
-                return
-            at += len(fresh)
-            yield from (table for _, _, table in fresh)
+        return Results(self._kept("results()"), self._changed, self._is_over, timeout_s)
 
     def collect(self) -> pa.Table:
-        """Everything emitted so far, as one table."""
-        self._need_memory("collect()")
+        """Everything emitted so far that is still kept, as one table."""
+        kept = self._kept("collect()")
         with self._changed:
-            tables = [table for _, _, table in self._tables]
+            tables = kept.tables()
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
 
     def metrics(self) -> QueryMetrics:
         """Counters so far."""
+        waiting = 0 if self._pipeline is None else self._pipeline.rows_waiting(self.uid)
         with self._changed:
             return QueryMetrics(
                 rows=self._rows,
@@ -182,27 +207,29 @@ class Query:
                 guaranteed_share=(
                     self._windows_met / self._windows_judged if self._windows_judged else None
                 ),
+                rows_dropped=0 if self._log is None else self._log.dropped_rows,
+                windows_dropped=0 if self._log is None else self._log.dropped_windows,
+                rows_waiting=waiting,
             )
 
     def explain(self) -> str:
         """How it is run: its group, classes and lane, in words."""
-        return self._pipeline.members.explain_query(self)
+        if self._pipeline is None:
+            return f"query {self.name!r}: {self._status}; the session is not started"
+        return self._pipeline.explain_query(self)
 
     def __repr__(self) -> str:
         return f"<Query {self.name!r} {self._status}>"
 
-    def _has_more_than(self, count: int) -> bool:
-        return len(self._tables) > count or self._over
+    def _is_over(self) -> bool:
+        return self.has_ended or bool(self._ends)
 
-    @property
-    def _over(self) -> bool:
-        return self.has_ended or self._pipeline.closed
-
-    def _need_memory(self, what: str) -> None:
-        if self.sink.kind != "memory":
+    def _kept(self, what: str) -> ResultsLog:
+        if self._log is None:
             raise QueryError(
                 f"{what} needs the memory sink; query {self.name!r} writes to {self.sink.kind!r}"
             )
+        return self._log
 
     # -- called by the pipeline ---------------------------------------------------------------
 
@@ -218,25 +245,26 @@ class Query:
     def ended(self, until_us: int | None, error: str | None = None) -> None:
         """It is over."""
         with self._changed:
-            if self._since_us is None:
-                self._since_us = BEGINNING if until_us is None else until_us
+            if self.has_ended:
+                return
             self._until_us = until_us
             self._status = "failed" if error is not None else "stopped"
             self._error = error
             self._changed.notify_all()
 
-    def emitted(self, txn: int, span: Span, table: pa.Table, latency_ms: float | None) -> None:
-        """Rows were delivered; replaying a transaction replaces what it delivered before."""
+    def emitted(
+        self, txn: int, span: Span, table: pa.Table, latency_ms: float | None, now_s: float
+    ) -> None:
+        """Rows are there to be read."""
+        assert self._log is not None
         with self._changed:
-            if self.sink.kind == "memory":
-                self._tables = [t for t in self._tables if t[:2] != (txn, span)]
-                self._tables.append((txn, span, table))
+            self._log.append(txn, span, table, now_s)
             self._rows += table.num_rows
             self._count_window(span, latency_ms)
             self._changed.notify_all()
 
     def counted(self, span: Span, rows: int, checksum: float, latency_ms: float | None) -> None:
-        """Rows were delivered by the executors."""
+        """Rows were delivered elsewhere."""
         with self._changed:
             self._rows += rows
             self._checksum += checksum
@@ -263,7 +291,51 @@ class Query:
         with self._changed:
             self._late += tuples
 
-    def wake(self) -> None:
-        """Let waiting readers look again."""
+    def expire(self, now_s: float) -> None:
+        """Let go of results that are too old to be kept."""
+        if self._log is not None:
+            with self._changed:
+                self._log.expire(now_s)
+
+    def forgotten(self) -> None:
+        """The session lists it no longer; whoever holds it may go on reading."""
+        if self._log is not None:
+            with self._changed:
+                self._log.leave()
+
+    def attached(self, pipeline: Pipeline) -> None:
+        """From now on this pipeline answers for it."""
         with self._changed:
+            self._pipeline = pipeline
+
+    def closed(self, *, resumes: bool) -> None:
+        """The session is closed; another one may go on with it, or nobody."""
+        with self._changed:
+            self._ends = "resumes" if resumes else "over"
+            if not resumes and not self.has_ended:
+                self._status = "stopped"
             self._changed.notify_all()
+
+    def record(self) -> QueryRecord:
+        """As the journal keeps it."""
+        sink = recorded(self.sink)
+        return QueryRecord(
+            int(self.uid), self.name, self.logical.text, sink, self.partial_first, BEGINNING
+        )
+
+
+def limits_of(sink: Sink) -> Limits:
+    """How much of its results a query keeps; raises QueryError for what is no number."""
+    given = dict(sink.options)
+    usual = Limits()
+    try:
+        return Limits(
+            int(given.get("rows", usual.rows)),
+            int(given.get("bytes", usual.bytes)),
+            duration_us(given["age"]) / 1e6 if "age" in given else usual.age_s,
+        )
+    except ValueError as error:
+        raise QueryError(
+            f"the memory sink keeps a number of rows and bytes: {error}",
+            choices=("options={'rows': 1000000, 'bytes': 67108864, 'age': '1 day'}",),
+        ) from error

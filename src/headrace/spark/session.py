@@ -15,32 +15,41 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.connectors.sinks import Sink, SinkFunction
 from headrace.connectors.sources import ArrowSource
 from headrace.connectors.store import Store
-from headrace.errors import ExecutionError, QueryError
+from headrace.errors import ExecutionError, HeadraceError, QueryError
 from headrace.exchange.channel import Address
 from headrace.exchange.upstream import Upstream
 from headrace.kernels.answers import Setting
 from headrace.query.logical import Function, LogicalQuery
 from headrace.query.schema import StreamSchema
+from headrace.runtime.checkpoint import Checkpoint, SessionRecord, StreamRecord
 from headrace.runtime.counters import Delivered, SessionMetrics
+from headrace.runtime.entries import QueryRecord
 from headrace.runtime.explain import explain_schedule
 from headrace.runtime.gate import Gate
+from headrace.runtime.listeners import Listeners
+from headrace.runtime.locks import OrderedLock
+from headrace.runtime.results import Budget
 from headrace.scheduling.decision import Decision
 from headrace.scheduling.policies import policy_named
 from headrace.spark.analysis import SparkAnalyzer
-from headrace.spark.fire.emitter import Listener
 from headrace.spark.memory import MemoryGauge
 from headrace.spark.metrics import Meter, session_metrics
 from headrace.spark.neighbours import Neighbours
-from headrace.spark.pipeline.runner import Pipeline
+from headrace.spark.pipeline.runner import Pipeline, Remake, Surroundings
 from headrace.spark.query import Query
-from headrace.spark.sinks import Sink, SinkFunction
+from headrace.spark.sinks import WriterSink, restored_sink, sink_of
 from headrace.spark.streams import Stream
 from headrace.sql import Templates
 from headrace.types import BEGINNING, Clock, QueryUid, SystemClock, duration_us
 
 _TICK_S = 1.0
+_RENEW_S = 5.0
+_CLOSE_S = 5.0
+_KEPT_BYTES = 1 << 30
+"""Results that all queries of a session with the memory sink keep together."""
 _KEPT_ENDED = 1000
 """So many queries that have ended stay listed."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -79,15 +88,17 @@ class Session:
         concurrency: int | None = None,
         patience: str = "30 seconds",
         state_bytes: int | None = None,
+        fsync: bool = False,
+        sink_timeout: str = "60 seconds",
     ) -> None:
         if sharing not in ("auto", "off"):
             raise QueryError(f"sharing is {sharing!r}", choices=("'auto'", "'off'"))
         self._spark = spark
         self._sharing = sharing
         self._clock = clock or SystemClock()
-        self._trigger = trigger
         self._temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="headrace-")
-        self._store = Store(str(checkpoint) if checkpoint is not None else str(self._temporary))
+        folder = str(checkpoint) if checkpoint is not None else str(self._temporary)
+        self._checkpoint = Checkpoint(Store(folder, sync=fsync), time.time())
         self._gate = Gate(
             policy_named(policy),
             self._checked(concurrency),
@@ -107,12 +118,27 @@ class Session:
         self._pipelines: dict[str, Pipeline] = {}
         self._meters: dict[str, Meter] = {}
         self._queries: dict[str, Query] = {}
-        self._listeners: list[Listener] = []
+        self._asked: list[Query] = []
+        """Before the start: queries that take part from then on."""
+        self._budget = Budget(_KEPT_BYTES)
+        self._listeners = Listeners()
+        self._around = Surroundings(
+            spark,
+            self._clock,
+            self._gate,
+            self._listeners,
+            self._checkpoint.owned,
+            trigger,
+            duration_us(sink_timeout) / 1e6,
+        )
         self._forgotten = Delivered()
         self._past_us: dict[str, int] = {}
-        self._uids = itertools.count(1)
+        self._uids = itertools.count(self._checkpoint.first_uid)
         self._setting = Setting(self._analyzer.time_zone, self._analyzer.ansi)
-        self._lock = threading.RLock()
+        self._lock = OrderedLock("session")
+        self._restored: set[str] = set()
+        """Queries of the checkpoint that nobody has asked for again."""
+        self._renewed_at = time.monotonic()
         self._started = self._closed = False
         self._ticker: threading.Thread | None = None
         self._stop_ticking = threading.Event()
@@ -165,7 +191,7 @@ class Session:
                 idle_after=idle_after,
                 max_ahead=max_ahead,
                 partition=partition,
-                late_sink=None if late_sink is None else Sink.of(late_sink, late_options),
+                late_sink=None if late_sink is None else self._late_sink(late_sink, late_options),
                 upstream=upstream,
                 progress=progress,
             )
@@ -174,9 +200,7 @@ class Session:
             self._analyzer.declare(name, declared.struct)
             self._streams[name] = declared
             if self._sharing == "auto":
-                self._restore(self._pipeline(name, declared, name))
-            else:
-                self._restore_apart(name, declared)
+                self._pipeline(name, declared, name)
 
     def sql(
         self,
@@ -197,7 +221,7 @@ class Session:
         with self._lock:
             self._forget_ended()
             label = name or self._free_name()
-            target = Sink.of(sink, options)
+            target = sink_of(self._spark, sink, options)
             logical = self._parsed(label, text)
             target.check(logical.outputs, label)
             if partial_first and logical.window is None:
@@ -209,35 +233,37 @@ class Session:
                     choices=("leave out partial_first", "or the hint APPROX"),
                 )
             known = self._queries.get(label)
-            if known is not None and known.status in ("pending", "active"):
-                return self._rebound(known, logical, target)
-            uid = QueryUid(next(self._uids))
-            pipeline = self._pipeline_for(logical, uid)
+            if known is not None and not known.has_ended:
+                if label in self._restored and _is_same(known, logical, target):
+                    self._restored.discard(label)
+                    return known
+                raise QueryError(
+                    f"there is an active query named {known.name!r} already",
+                    choices=("stop it first", "or choose another name"),
+                )
+            if self._sharing == "auto":
+                failure = self._pipelines[logical.stream].failure
+                if failure:
+                    raise ExecutionError(f"query {label!r} cannot run: {failure}")
             query = Query(
-                uid,
+                QueryUid(next(self._uids)),
                 label,
                 logical,
                 target,
-                pipeline,
+                time_zone=self._setting.time_zone,
                 partial_first=partial_first,
                 requested_at=requested_at,
+                budget=self._budget,
             )
-            if known is not None and known.has_ended:
+            if known is not None:
                 self._forget(known)
             self._queries[label] = query
-        pipeline.request_create(query)
+            if not self._started:
+                self._asked.append(query)
+                return query
+            pipeline = self._pipeline_for(query)
+        pipeline.create(query)
         return query
-
-    def _rebound(self, known: Query, logical: LogicalQuery, sink: Sink) -> Query:
-        """A restored query is asked for again by its name."""
-        if known.restored and known.logical.text == logical.text and known.sink.kind == sink.kind:
-            known.sink = sink
-            known.restored = False
-            return known
-        raise QueryError(
-            f"there is an active query named {known.name!r} already",
-            choices=("stop it first", "or choose another name"),
-        )
 
     # -- running ------------------------------------------------------------------------------
 
@@ -250,7 +276,16 @@ class Session:
             if not self._streams:
                 raise QueryError("there is no stream to read", choices=("session.stream(…)",))
             self._started = True
-            for pipeline in self._pipelines.values():
+            self._checkpoint.admit(
+                SessionRecord(
+                    self._setting.time_zone,
+                    self._setting.ansi,
+                    self._sharing,
+                    {n: StreamRecord.of(s.schema) for n, s in self._streams.items()},
+                )
+            )
+            self._restore()
+            for pipeline in list(self._pipelines.values()):
                 pipeline.start()
             self._ticker = threading.Thread(target=self._tick, name="headrace-tick", daemon=True)
             self._ticker.start()
@@ -274,8 +309,13 @@ class Session:
             self._ticker.join()
         self._neighbours.close()
         self._gate.close()
-        for pipeline in self._pipelines.values():
+        for pipeline in list(self._pipelines.values()):
             pipeline.close()
+        for query in self.queries:
+            query.closed(resumes=self._temporary is None and self._started)
+        self._listeners.drain(_CLOSE_S)
+        self._listeners.close()
+        self._checkpoint.release(time.time())
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
@@ -303,7 +343,7 @@ class Session:
         the driver before the firing is committed, so after a crash it may hear of one twice. A
         listener that raises is logged and hurts nobody.
         """
-        self._listeners.append(listener)
+        self._listeners.add(listener)
 
     def schedule(self, policy: str, *, concurrency: int | None = None) -> None:
         """Decide from now on by another policy, which lets so many batches run at a time."""
@@ -358,39 +398,33 @@ class Session:
         return logical
 
     def _pipeline(self, name: str, stream: Stream, *folders: str) -> Pipeline:
-        pipeline = Pipeline(
-            self._spark,
-            name,
-            stream,
-            self._store.sub("streams", *folders),
-            self._clock,
-            self._setting,
-            self._gate,
-            trigger=self._trigger,
-            listeners=self._listeners,
-        )
+        store = self._checkpoint.store.sub("streams", *folders)
+        pipeline = Pipeline(name, stream, store, self._setting, self._around)
         self._neighbours.introduce(pipeline)
         self._meters[name] = Meter(pipeline)
         self._pipelines[name] = pipeline
         return pipeline
 
-    def _pipeline_for(self, logical: LogicalQuery, uid: QueryUid) -> Pipeline:
+    def _pipeline_for(self, query: Query) -> Pipeline:
+        """The pipeline that runs a query; without sharing, a new one."""
+        stream = query.logical.stream
         if self._sharing == "auto":
-            return self._pipelines[logical.stream]
-        stream = self._streams[logical.stream]
-        name = f"{logical.stream}.{uid}"
-        pipeline = self._pipeline(name, stream, logical.stream, str(uid))
-        pipeline.restore(self._remake(pipeline))
-        if self._started:
-            pipeline.members.start_after_us = self._highest_us(logical.stream)
-            pipeline.start()
+            pipeline = self._pipelines[stream]
+        else:
+            number = str(int(query.uid))
+            pipeline = self._pipeline(f"{stream}.{number}", self._streams[stream], stream, number)
+            pipeline.restore(self._remake(pipeline))
+            if self._ticker is not None:
+                pipeline.start_after(self._highest_us(stream))
+                pipeline.start()
+        query.attached(pipeline)
         return pipeline
 
     def _highest_us(self, stream: str) -> int:
         """How far any pipeline of the stream has come, so that all begin alike."""
         mine = [p for n, p in self._pipelines.items() if n.split(".")[0] == stream]
         past = self._past_us.get(stream, BEGINNING)
-        return max([past, *(p.state.progress.highest_us for p in mine)])
+        return max([past, *(p.state.highest_us for p in mine)])
 
     def _forget_ended(self) -> None:
         ended = [q for q in self._queries.values() if q.has_ended]
@@ -401,48 +435,65 @@ class Session:
         """No longer list a query that has ended; whoever holds its handle may go on using it."""
         self._forgotten = self._forgotten.plus(query.metrics().rows, query.metrics().windows)
         del self._queries[query.name]
-        for pipeline in self._pipelines.values():
-            pipeline.forget(query)
+        query.forgotten()
 
     def _retire(self, pipeline: Pipeline) -> None:
         """Without sharing, a query that has ended takes its pipeline with it."""
         pipeline.close(for_good=True)
         with self._lock:
-            stream = pipeline.stream.schema.name
+            stream = pipeline.stream.name
             self._past_us[stream] = self._highest_us(stream)
-            del self._pipelines[pipeline.name]
+            del self._pipelines[pipeline.name], self._meters[pipeline.name]
 
-    def _restore(self, pipeline: Pipeline) -> None:
-        pipeline.restore(self._remake(pipeline))
-        highest = max((q.uid for q in self._queries.values()), default=0)
-        self._uids = itertools.count(max(highest + 1, next(self._uids)))
-
-    def _remake(self, pipeline: Pipeline) -> Callable[[Mapping[str, Any]], Query]:
-        """Makes handles for the queries of a checkpoint."""
-
-        def make(record: Mapping[str, Any]) -> Query:
-            query = Query(
-                QueryUid(record["uid"]),
-                record["name"],
-                self._parsed(record["name"], record["text"]),
-                Sink.from_record(record["sink"]),
-                pipeline,
-                partial_first=record["partial_first"],
-            )
-            query.restored = True
-            self._queries[query.name] = query
-            return query
-
-        return make
-
-    def _restore_apart(self, name: str, stream: Stream) -> None:
-        """Without sharing, every query of a checkpoint has a folder of its own."""
-        for number in self._store.sub("streams", name).folders():
-            pipeline = self._pipeline(f"{name}.{number}", stream, name, number)
-            self._restore(pipeline)
-            if not pipeline.registry.active:
+    def _restore(self) -> None:
+        """Load what the checkpoint has, and add what was asked for since."""
+        if self._sharing == "off":
+            for name, stream in self._streams.items():
+                for number in self._checkpoint.store.sub("streams", name).folders():
+                    self._pipeline(f"{name}.{number}", stream, name, number)
+        asked = {q.name: q for q in self._asked}
+        for pipeline in list(self._pipelines.values()):
+            pipeline.restore(self._remake(pipeline))
+            if self._sharing == "off" and not pipeline.registry.active:
                 pipeline.close(for_good=True)
-                del self._pipelines[f"{name}.{number}"]
+                del self._pipelines[pipeline.name], self._meters[pipeline.name]
+        for query in asked.values():
+            if query.name not in self._restored and not query.has_ended:
+                self._pipeline_for(query).create(query)
+        self._asked.clear()
+
+    def _remake(self, pipeline: Pipeline) -> Remake:
+        """Makes handles for the queries of a checkpoint, or finds those that were asked for."""
+        asked = {q.name: q for q in self._asked}
+
+        def remake(record: QueryRecord, active: bool) -> tuple[LogicalQuery, Query | None]:
+            logical = self._parsed(record.name, record.text)
+            if not active:
+                return logical, None
+            sink = restored_sink(self._spark, record.sink)
+            query = asked.get(record.name)
+            if query is None:
+                query = Query(
+                    QueryUid(record.uid),
+                    record.name,
+                    logical,
+                    sink,
+                    time_zone=self._setting.time_zone,
+                    partial_first=record.partial_first,
+                    budget=self._budget,
+                )
+                self._queries[query.name] = query
+            elif not _is_same(query, logical, sink):
+                raise QueryError(
+                    f"the checkpoint runs another query named {record.name!r}: {record.text}",
+                    choices=("ask for it as it is and stop it", "or choose another name"),
+                )
+            query.uid = QueryUid(record.uid)
+            query.attached(pipeline)
+            self._restored.add(query.name)
+            return logical, query
+
+        return remake
 
     def _free_name(self) -> str:
         numbers = (f"query_{n}" for n in itertools.count(1))
@@ -450,13 +501,34 @@ class Session:
 
     def _tick(self) -> None:
         while not self._stop_ticking.wait(_TICK_S):
+            self._keep_lease()
             for pipeline in list(self._pipelines.values()):
-                self._meters[pipeline.name].sample()
+                meter = self._meters.get(pipeline.name)
+                if meter is not None:
+                    meter.sample()
+                pipeline.watch()
                 if self._sharing == "off" and pipeline.has_ended:
                     self._retire(pipeline)
                 if pipeline.is_running:
                     pipeline.nudge()
                     pipeline.tick()
+
+    def _keep_lease(self) -> None:
+        """Show that this session lives; one that was taken over has no more to do."""
+        now = time.monotonic()
+        if now - self._renewed_at < _RENEW_S:
+            return
+        self._renewed_at = now
+        try:
+            self._checkpoint.renew(time.time())
+        except HeadraceError as error:
+            for pipeline in list(self._pipelines.values()):
+                pipeline.fail(error)
+
+    def _late_sink(self, sink: str | SinkFunction, options: Mapping[str, Any] | None) -> Sink:
+        """Where late tuples go: handed over by the driver, whatever it is."""
+        made = sink_of(self._spark, sink, options)
+        return made if made.place == "outbox" else WriterSink(made.options, made.kind, self._spark)
 
     def _checked(self, concurrency: int | None) -> int:
         """So many batches at a time; if nothing else is said, one more than there are cores: for
@@ -470,3 +542,8 @@ class Session:
     def _check_open(self) -> None:
         if self._closed:
             raise ExecutionError("the session is closed")
+
+
+def _is_same(known: Query, logical: LogicalQuery, sink: Sink) -> bool:
+    """Whether a query of the checkpoint is the one that is asked for."""
+    return known.logical.text == logical.text and known.sink.kind == sink.kind

@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from headrace.connectors.readers import Readers
+from headrace.connectors.sinks import Sink
 from headrace.connectors.sources import ArrowSource
 from headrace.errors import QueryError, near
 from headrace.exchange.upstream import Upstream
@@ -19,7 +20,6 @@ from headrace.query.accuracy import CLOSINGS, Closing
 from headrace.query.schema import StreamSchema, quoted
 from headrace.spark.analysis import columns_of
 from headrace.spark.ingest.file_scan import is_parquet
-from headrace.spark.sinks import Sink
 from headrace.types import duration_us
 
 _TIMES = {"timestamp", "timestamp_ntz"}
@@ -112,6 +112,17 @@ class Stream:
             upstream=upstream,
             closing=cast(Closing, progress),
         )
+
+    @property
+    def name(self) -> str:
+        """What queries call it."""
+        return self.schema.name
+
+    @property
+    def has_ntz_time(self) -> bool:
+        """Whether its event time is a timestamp without a zone."""
+        column = self.schema.find(self.schema.event_time)
+        return column is not None and column.type == "timestamp_ntz"
 
     @property
     def rows_in_jvm(self) -> bool:

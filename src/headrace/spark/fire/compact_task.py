@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+import zlib
 from dataclasses import replace
 
 from headrace.connectors.store import Store
@@ -13,8 +14,9 @@ from headrace.kernels.session_answers import Arrival, SessionAsk
 from headrace.kernels.shapes import asked_of
 from headrace.query.logical import LogicalQuery
 from headrace.runtime.compaction import CompactUnit
-from headrace.runtime.messages import Message
+from headrace.runtime.messages import Compacted, Message
 from headrace.spark.worker.plans import PlanHandle, reader_of
+from headrace.spark.worker.section_cache import section_bytes
 from headrace.types import BEGINNING
 
 
@@ -27,11 +29,11 @@ def run_compaction(
     watermark_us: int,
 ) -> Message:
     """Do one unit; the message names the new section, if any, and the ones it replaces."""
-    blocks = [sections.decode(buckets.read_range(r.file, r.offset, r.length)) for r in unit.refs]
+    blocks = [sections.decode(section_bytes(buckets, r)) for r in unit.refs]
     made = _compacted(unit, blocks, plans, queries, watermark_us)
-    old = [[r.file, r.offset] for r in unit.refs]
+    old = tuple((r.file, r.offset) for r in unit.refs)
     if made is None:
-        return Message.of("compacted", -1, {"old": old, "new": None})
+        return Message.of(Compacted(old, None))
     blob = sections.encode(made)
     name = f"{txn:010d}-c-{uuid.uuid4().hex[:12]}.bucket"
     buckets.write(name, blob)
@@ -45,6 +47,7 @@ def run_compaction(
         file=name,
         offset=0,
         length=len(blob),
+        crc32=zlib.crc32(blob),
         txn=max(r.txn for r in unit.refs),
         # Pieces of open sessions have passed every watermark so far: none may drop them again.
         watermark_us=BEGINNING if unit.kind == "sessions" else first.watermark_us,
@@ -54,7 +57,7 @@ def run_compaction(
         classes=made.classes,
         uids=first.uids if unit.kind == "merge" else unit.uids,
     )
-    return Message.of("compacted", -1, {"old": old, "new": ref.to_json()})
+    return Message.of(Compacted(old, ref))
 
 
 def _compacted(

@@ -8,30 +8,30 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from headrace.connectors.store import Store
+from headrace.connectors.sinks import DigestSink, Sink
 from headrace.kernels.answers import Result
 from headrace.kernels.columns import values_of
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
 from headrace.query.window import Span
-from headrace.runtime.messages import Message
+from headrace.runtime.emitted import span_of, stamped
+from headrace.runtime.messages import Delivered, Failed, Message, Part
 from headrace.types import BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSink:
-    """Where one query's rows go.
+    """A query's sink as tasks see it: None where its rows travel to the driver."""
 
-    ``memory`` rows travel to the driver; ``parquet`` is written by the task; ``digest`` counts
-    and sums rows where they are and keeps nothing but the largest value of ``event_time``.
-    """
-
-    kind: str
-    path: str = ""
+    staging: Sink | None = None
     partial_before_us: int | None = None
-    event_time: str = ""
+    """Where a query shows its first window in part: windows that start before are."""
+
+    @classmethod
+    def of(cls, sink: Sink, partial_before_us: int | None) -> TaskSink:
+        """The part of it that tasks need."""
+        return cls(sink if sink.place == "tasks" else None, partial_before_us)
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,16 @@ class Delivery:
         if not query.is_session:
             new |= np.diff(ends) != 0
         bounds = [0, *(np.flatnonzero(new) + 1).tolist(), len(uids)]
-        digested: dict[str, list[Part]] = {}
+        digested: dict[str, list[Stretch]] = {}
         for begin, end in pairwise(bounds):
             uid = int(uids[begin])
             sink = self.sinks.get(uid)
             if sink is None:
                 continue
             span = int(starts[begin:end].min()), int(ends[begin:end].max())
-            if sink.kind == "digest" and sink.partial_before_us is None:
-                digested.setdefault(sink.event_time, []).append((uid, span, begin, end))
+            digest = sink.staging if isinstance(sink.staging, DigestSink) else None
+            if digest is not None and sink.partial_before_us is None:
+                digested.setdefault(digest.event_time, []).append((uid, span, begin, end))
             else:
                 yield from self.window_rows(uid, span, table.slice(begin, end - begin))
         for event_time, parts in digested.items():
@@ -80,57 +81,32 @@ class Delivery:
         sink = self.sinks.get(uid)
         if sink is None or not table.num_rows:
             return
-        if sink.kind == "digest":
-            part = uid, span_of(table), 0, table.num_rows
-            yield _digest(table, [part], sink.event_time)
-        elif sink.kind == "parquet":
-            yield self._write_parquet(uid, sink, table)
-        else:
-            yield Message.table("rows", uid, table)
+        match sink.staging:
+            case None:
+                yield Message.table("rows", uid, table)
+            case DigestSink() as digest:
+                stretch = uid, span_of(table), 0, table.num_rows
+                yield _digest(table, [stretch], digest.event_time)
+            case other:
+                yield self._stage(uid, other, table)
 
-    def _write_parquet(self, uid: int, sink: TaskSink, table: pa.Table) -> Message:
+    def _stage(self, uid: int, sink: Sink, table: pa.Table) -> Message:
         try:
-            store = Store(sink.path)
-            store.make()
             # The same name in every attempt of the task: a second one replaces the first.
-            count = self.files[uid] = self.files.get(uid, -1) + 1
-            name = f"{part_prefix(self.txn, uid, self.task)}-{count:04d}.parquet"
-            out = pa.BufferOutputStream()
-            pq.write_table(table, out)
-            data = out.getvalue()
-            store.write(name, data)
+            number = self.files[uid] = self.files.get(uid, -1) + 1
+            sink.stage(self.txn, uid, self.task, number, table)
         except Exception as error:
-            return Message.of("failed", uid, f"sink parquet at {sink.path!r}: {error}")
-        return Message.of("written", uid, [(uid, *span_of(table), table.num_rows, 0.0, None)])
+            return Message.of(
+                Failed(f"sink {sink.kind} at {sink.options.get('path')!r}: {error}"), uid
+            )
+        return Message.of(Delivered((Part(uid, *span_of(table), table.num_rows),)))
 
 
-def part_prefix(txn: int, uid: int, task: str) -> str:
-    """How the files begin that one task writes for one query."""
-    return f"part-{txn:010d}-{uid}-{task}"
-
-
-_SPAN = b"headrace.span"
-
-
-def stamped(table: pa.Table, span: Span) -> pa.Table:
-    """The table with its window noted, for whoever puts the pieces of a window together."""
-    return table.replace_schema_metadata({_SPAN: f"{span[0]},{span[1]}".encode()})
-
-
-def span_of(table: pa.Table) -> Span:
-    """The window of a table; empty for a selection."""
-    noted = (table.schema.metadata or {}).get(_SPAN)
-    if noted is None:
-        return 0, 0
-    start, end = noted.decode().split(",")
-    return int(start), int(end)
-
-
-Part = tuple[int, Span, int, int]
+Stretch = tuple[int, Span, int, int]
 """A query's rows of one window inside a table: from this row to before that one."""
 
 
-def _digest(table: pa.Table, parts: list[Part], event_time: str) -> Message:
+def _digest(table: pa.Table, parts: list[Stretch], event_time: str) -> Message:
     """Rows of each part, the sum of every numeric or time column, the largest event time."""
     total = np.zeros(table.num_rows, dtype=np.float64)
     for column in table.columns:
@@ -149,13 +125,13 @@ def _digest(table: pa.Table, parts: list[Part], event_time: str) -> Message:
         pairs = np.stack([begins, ends], axis=1).ravel()
         latest = np.maximum.reduceat(times, pairs)[::2].tolist()
     rows = (ends - begins).tolist()
-    written = [
-        (uid, *span, count, checksum, time)
+    written = tuple(
+        Part(uid, *span, count, checksum, time)
         for (uid, span, _, _), count, checksum, time in zip(
             parts, rows, checksums, latest, strict=True
         )
-    ]
-    return Message.of("written", -1, written)
+    )
+    return Message.of(Delivered(written))
 
 
 def project(table: pa.Table, query: LogicalQuery, time_zone: str) -> pa.Table:

@@ -22,22 +22,29 @@ from headrace.query.accuracy import Accuracy
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import Function
 from headrace.query.window import Span
-from headrace.runtime.messages import Message, ipc_bytes
+from headrace.runtime.messages import EarlyAnswers, Message, ipc_bytes
 from headrace.types import BEGINNING, to_datetime
 
 _BOUNDS = ("lower", "upper", "sample", "input", "met")
+
+
+@dataclass(frozen=True)
+class EarlyKnown:
+    """What was answered early before, and who wants to learn."""
+
+    closed_upto_us: Mapping[int, int] = field(default_factory=dict)
+    """By query: windows that end up to here were answered early."""
+    answered: tuple[str, ...] = ()
+    """Files with the groups that were."""
+    learners: frozenset[int] = frozenset()
+    """Queries that want to know how strong their groups are."""
 
 
 @dataclass
 class EarlyTask:
     """The approximate side of one fire task."""
 
-    closed_upto_us: Mapping[int, int]
-    """By query: windows that end up to here were answered early."""
-    answered: Sequence[str]
-    """Files with the groups that were."""
-    learners: frozenset[int]
-    """Queries that want to know how strong their groups are."""
+    known: EarlyKnown
     buckets: Store
     setting: Setting
     strengths: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -59,7 +66,7 @@ class EarlyTask:
         assert accuracy is not None
         self._learn(result, blocks)
         if not accuracy.refine:
-            upto = self.closed_upto_us
+            upto = self.known.closed_upto_us
             ends = table.column("_end").to_numpy()
             uids = table.column("_q").to_numpy().tolist()
             if (ends <= np.array([upto.get(u, BEGINNING) for u in uids])).any():
@@ -85,11 +92,11 @@ class EarlyTask:
         assert accuracy is not None
         uids, starts, ends = (table.column(n).to_numpy() for n in ("_q", "_start", "_end"))
         fresh: dict[Span, list[int]] = {}
-        for uid in self.learners & set(np.unique(uids).tolist()):
+        for uid in self.known.learners & set(np.unique(uids).tolist()):
             mine = uids == uid
             last = np.argmax(ends[mine])
             span = int(starts[mine][last]), int(ends[mine][last])
-            if self.closed_upto_us.get(uid, BEGINNING) < span[1]:
+            if self.known.closed_upto_us.get(uid, BEGINNING) < span[1]:
                 fresh.setdefault(span, []).append(uid)
         for span, some in fresh.items():
             made = estimated(shape, some, blocks, [span], Strata.complete(), accuracy.confidence)
@@ -99,7 +106,7 @@ class EarlyTask:
     def _not_answered(self, table: pa.Table, keys: int) -> pa.Table:
         """Rows of groups that were not answered early."""
         names = ["_q", "_end", *(f"k{n}" for n in range(keys))]
-        known = [pa.ipc.open_stream(self.buckets.read(f)).read_all() for f in self.answered]
+        known = [pa.ipc.open_stream(self.buckets.read(f)).read_all() for f in self.known.answered]
         alike = [k for k in known if k.schema.equals(table.select(names).schema)]
         if not alike:
             return table
@@ -223,13 +230,11 @@ class EarlyTask:
 
     def message(self) -> Message | None:
         """What the driver must know."""
-        value = {
-            "strengths": self.strengths,
-            "met": self.met,
-            "files": self.files,
-            "pending": self.pending,
-        }
-        return Message.of("early", -1, value) if any(value.values()) else None
+        if not (self.strengths or self.met or self.files or self.pending):
+            return None
+        return Message.of(
+            EarlyAnswers(self.strengths, tuple(self.met), tuple(self.files), tuple(self.pending))
+        )
 
 
 def _all_met(bounded: Sequence[Bounded], accuracy: Accuracy) -> Flags:

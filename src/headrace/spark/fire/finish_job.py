@@ -25,7 +25,7 @@ from headrace.spark.rows import SCHEMA
 
 
 @dataclass(frozen=True)
-class Staged:
+class Shape:
     """Files with combined rows of one shape, and a query that has that shape."""
 
     query: LogicalQuery
@@ -46,12 +46,12 @@ class FinishJob:
     time_zone: str
     ntz: bool
 
-    def run(self, staged: Sequence[Staged]) -> list[Message]:
+    def run(self, staged: Sequence[Shape]) -> list[Message]:
         """All shapes in one job."""
         frames = [self.frame(s, number) for number, s in enumerate(staged)]
         return messages_of(reduce(DataFrame.union, frames).toArrow())
 
-    def frame(self, staged: Staged, number: int) -> DataFrame:
+    def frame(self, staged: Shape, number: int) -> DataFrame:
         """One shape's branch: read, finish, deliver."""
         query = staged.query
         types = ["`_q` bigint", "`_start` bigint", "`_end` bigint"]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from headrace.approximate.early import EarlyDue
-from headrace.connectors.store import Store
-from headrace.kernels.answers import Failure, Result, Setting, answer
+from headrace.kernels.answers import Failure, Result, answer
 from headrace.kernels.blocks import Block
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_sessions
 from headrace.kernels.shapes import with_parameters
-from headrace.query.window import Span
 from headrace.runtime.compaction import CompactUnit
-from headrace.runtime.messages import Message, SectionRef, ipc_bytes
+from headrace.runtime.firing import Firing
+from headrace.runtime.messages import Failed, Message, OpenSessions, SectionRef, Staged, ipc_bytes
 from headrace.spark.fire.compact_task import run_compaction
-from headrace.spark.fire.delivery import Delivery, TaskSink
-from headrace.spark.fire.early_task import EarlyTask
+from headrace.spark.fire.delivery import Delivery
+from headrace.spark.fire.early_task import EarlyKnown, EarlyTask
+from headrace.spark.premises import Premises
 from headrace.spark.worker.plans import PlanHandle, reader_of
 from headrace.spark.worker.section_cache import CACHE
 
@@ -27,28 +26,14 @@ from headrace.spark.worker.section_cache import CACHE
 class FireTask:
     """Everything one firing needs; the same object goes to every task."""
 
-    plans: dict[int, PlanHandle]
-    version: int
-    refs: tuple[SectionRef, ...]
-    due: tuple[tuple[Span, tuple[int, ...]], ...]
-    session_lives: dict[int, Span]
-    emitted_upto_us: int
-    watermark_us: int
-    buckets: Store
-    staging: Store
-    txn: int
+    at: Premises
     prefix: str
+    """How the names of its tasks begin, which no other firing of the transaction may share."""
+    plans: dict[int, PlanHandle]
+    firing: Firing
+    known: EarlyKnown
     tasks: int
     units: tuple[CompactUnit, ...]
-    sinks: dict[int, TaskSink]
-    setting: Setting
-    early: tuple[EarlyDue, ...] = ()
-    closed_upto_us: dict[int, int] = field(default_factory=dict)
-    """By approximate query: windows that end up to here were answered early."""
-    answered: tuple[str, ...] = ()
-    """Files with the groups that were."""
-    learners: frozenset[int] = frozenset()
-    """Approximate queries that want to know how strong their groups are."""
 
     @property
     def count(self) -> int:
@@ -64,18 +49,17 @@ class FireTask:
         """The first tasks fire, each for its key groups; the others compact."""
         if number < self.tasks:
             return self.fire(number)
-        queries = self.plans[self.version].get().queries
-        unit = self.units[number - self.tasks]
-        return iter(
-            [run_compaction(unit, self.plans, queries, self.buckets, self.txn, self.watermark_us)]
-        )
+        queries = self.plans[self.at.version].get().queries
+        unit, upto = self.units[number - self.tasks], self.firing.watermark_us
+        return iter([run_compaction(unit, self.plans, queries, self.at.buckets, self.at.txn, upto)])
 
     def fire(self, number: int) -> Iterator[Message]:
         """Fire for the key groups of task `number`."""
         low = number * KEY_GROUPS // self.tasks
         high = (number + 1) * KEY_GROUPS // self.tasks
-        asked = dict(self.plans[self.version].get().asked)
-        for uid, sink in self.sinks.items():
+        at, firing = self.at, self.firing
+        asked = dict(self.plans[at.version].get().asked)
+        for uid, sink in at.sinks.items():
             if sink.partial_before_us is not None and uid in asked:
                 asked[uid] = replace(asked[uid], partial_before_us=sink.partial_before_us)
         blocks: dict[tuple[tuple[str, ...], str | None, int | None], list[Block]] = {}
@@ -85,7 +69,7 @@ class FireTask:
             (ref, reader, cells)
             for ref, together in self._read_together()
             for reader in [reader_of(self.plans, ref)]
-            for cells in CACHE.read(self.buckets, together, (low, high), self.txn, reader)
+            for cells in CACHE.read(at.buckets, together, (low, high), at.txn, reader)
         ]
         for ref, reader, cells in read:
             layout = reader.layout_of(cells)
@@ -94,34 +78,32 @@ class FireTask:
                 arrivals.setdefault(ref.family, []).append(arrival)
             else:
                 blocks.setdefault(ref.family, []).append((cells, layout))
-        delivery = Delivery(
-            self.txn, f"{self.prefix}{number:04d}", self.sinks, self.setting.time_zone
-        )
-        due = [(window, [asked[u] for u in uids if u in asked]) for window, uids in self.due]
+        delivery = Delivery(at.txn, f"{self.prefix}{number:04d}", at.sinks, at.setting.time_zone)
+        due = [(window, [asked[u] for u in uids if u in asked]) for window, uids in firing.due]
         asks = [
             SessionAsk(asked[uid], since, until)
-            for uid, (since, until) in self.session_lives.items()
+            for uid, (since, until) in firing.session_lives.items()
             if uid in asked
         ]
         staged = 0
-        approximate = EarlyTask(
-            self.closed_upto_us, self.answered, self.learners, self.buckets, self.setting
-        )
+        approximate = EarlyTask(self.known, at.buckets, at.setting)
         for found in chain(
-            (approximate.exact(f, blocks) for f in answer(blocks, due, self.setting)),
-            answer_sessions(arrivals, asks, self.emitted_upto_us, self.watermark_us, self.setting),
+            (approximate.exact(f, blocks) for f in answer(blocks, due, at.setting)),
+            answer_sessions(
+                arrivals, asks, firing.emitted_upto_us, firing.watermark_us, at.setting
+            ),
             *(
                 approximate.early(e, asked, blocks, f"{self._name(number)}-{n:04d}")
-                for n, e in enumerate(self.early)
+                for n, e in enumerate(firing.early)
             ),
         ):
             if found is None:
                 continue
             if isinstance(found, Failure):
-                yield Message.of("failed", found.uid, found.reason)
+                yield Message.of(Failed(found.reason), found.uid)
                 continue
             if isinstance(found, Held):
-                yield Message.of("held", -1, found.first_us)
+                yield Message.of(OpenSessions(found.first_us))
                 continue
             if found.shape.query.needs_spark_to_finish:
                 yield self._stage(found, number, staged)
@@ -131,12 +113,12 @@ class FireTask:
         message = approximate.message()
         if message is not None:
             yield message
-        CACHE.trim(self.buckets, self.txn)
+        CACHE.trim(at.buckets, at.txn)
 
     def _read_together(self) -> Iterator[tuple[SectionRef, list[SectionRef]]]:
         """Sections of the same columns and slices; pieces of sessions one by one."""
         alike: dict[object, list[SectionRef]] = {}
-        for ref in self.refs:
+        for ref in self.firing.refs:
             apart = (ref.file, ref.offset) if ref.session else None
             alike.setdefault((ref.columns_of, ref.slices, apart), []).append(ref)
         for refs in alike.values():
@@ -144,13 +126,13 @@ class FireTask:
 
     def _name(self, task: int) -> str:
         """How the files begin that a task writes, in every attempt."""
-        return f"{self.txn:010d}-{self.prefix}{task:04d}"
+        return f"{self.at.txn:010d}-{self.prefix}{task:04d}"
 
     def _stage(self, result: Result, task: int, count: int) -> Message:
         """Keep rows for Spark to finish: HAVING, ORDER BY, LIMIT, computed columns."""
         name = f"{self._name(task)}-{count:04d}.arrow"
-        queries = self.plans[self.version].get().queries
-        table = with_parameters(result.table, queries, self.setting.time_zone)
-        self.staging.write(name, ipc_bytes(table))
+        queries = self.plans[self.at.version].get().queries
+        table = with_parameters(result.table, queries, self.at.setting.time_zone)
+        self.at.staging.write(name, ipc_bytes(table))
         uid = int(result.table.column("_q")[0].as_py())
-        return Message.of("staged", uid, {"file": name, "rows": result.table.num_rows})
+        return Message.of(Staged(name), uid)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,7 @@ from headrace.kernels.keys import encode_keys
 from headrace.kernels.states import Partials, State, lift
 from headrace.query.plan import Group, Partial
 from headrace.query.window import TimeWindow
-from headrace.runtime.messages import Message, as_batch
+from headrace.runtime.messages import Ingested, Message, as_batch
 from headrace.spark.ingest.task import PARTITION, BatchFrame, SectionWriter
 from headrace.spark.worker.plans import PlanHandle
 
@@ -60,27 +59,19 @@ class WriteSections:
         writer = SectionWriter(self.frame)
         task = self.handle.get()
         group = task.compiled.plan.groups[0]
-        info: dict[str, Any] = {
-            "highest_us": {},
-            "tuples": 0,
-            "without_time": 0,
-            "from_future": 0,
-            "late": {},
-            "keys": 0,
-        }
+        info = Ingested()
         if held:
             table = pa.Table.from_batches(held)
-            info |= _progress(table)
+            info = _progress(table)
             table = table.filter(pc.greater(table.column("_slice"), UNWANTED))
             if table.num_rows:
                 cells = cells_of(table, task.compiled.groups[group.number])
                 writer.add(task.compiled.plan, group, cells)
-                info["keys"] = cells.keys.num_rows
-                info["late"] = self._late(group, table)
-        info["sections"] = [r.to_json() for r in writer.close()]
-        yield as_batch([Message.of("info", -1, info)])
+                late = self._late(group, table)
+                info = replace(info, keys=cells.keys.num_rows, late=late)
+        yield as_batch([Message.of(replace(info, sections=writer.close()))])
 
-    def _late(self, group: Group, table: pa.Table) -> dict[str, int]:
+    def _late(self, group: Group, table: pa.Table) -> dict[int, int]:
         """A slice lies in the same windows as its tuples, so its start tells whether it is late."""
         member = group.members[0]
         assert isinstance(member.window, TimeWindow)
@@ -88,22 +79,22 @@ class WriteSections:
         end = member.window.first_end_after(starts)
         closed = (end > starts) & (end <= self.frame.watermark_us) & (starts >= member.since_us)
         count = int(rows[closed].sum())
-        return {str(member.uid): count} if count else {}
+        return {int(member.uid): count} if count else {}
 
 
-def _progress(table: pa.Table) -> dict[str, Any]:
+def _progress(table: pa.Table) -> Ingested:
     """How many tuples there were, wanted or not, and how far event time has come."""
     codes, rows = table.column("_slice").to_numpy(), table.column("_rows").to_numpy()
     untimed, ahead = codes == UNTIMED, codes == AHEAD
     seen = table.filter(pa.array(~(untimed | ahead)))
     highest = seen.group_by(PARTITION).aggregate([("_highest", "max")])
     names, times = (highest.column(n).to_pylist() for n in (PARTITION, "_highest_max"))
-    return {
-        "highest_us": dict(zip(map(str, names), times, strict=True)),
-        "tuples": int(rows.sum()),
-        "without_time": int(rows[untimed].sum()),
-        "from_future": int(rows[ahead].sum()),
-    }
+    return Ingested(
+        highest_us=dict(zip(map(str, names), times, strict=True)),
+        tuples=int(rows.sum()),
+        without_time=int(rows[untimed].sum()),
+        from_future=int(rows[ahead].sum()),
+    )
 
 
 def cells_of(table: pa.Table, compiled: CompiledGroup) -> Cells:

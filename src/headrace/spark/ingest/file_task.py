@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headrace.connectors.parquet_file import ParquetFile, ReadRules, Unreadable
 from headrace.query.plan import SharedPlan
-from headrace.runtime.messages import Message
+from headrace.runtime.messages import FilesUnreadable, Message
 from headrace.spark.ingest.task import BatchFrame, Reducer, chunks, stamps_of
 from headrace.spark.worker.plans import PlanHandle
 
@@ -45,14 +45,14 @@ class ReduceFiles:
                 partitions = "0" if self.partition is None else _names(table, self.partition)
                 yield from reducer.reduce(table, times, partitions)
         except Unreadable as error:
-            yield Message.of("unreadable", -1, str(error))
+            yield Message.of(FilesUnreadable(str(error)))
             return
         yield reducer.info()
 
     def _batches(self, number: int) -> Iterator[pa.RecordBatch]:
         place = 0
         for path in self.files:
-            with ParquetFile(path, self.types, self.rules, self.frame.time_zone) as file:
+            with ParquetFile(path, self.types, self.rules, self.frame.at.setting.time_zone) as file:
                 for group in range(file.row_groups):
                     if (place + group) % self.tasks == number:
                         yield from file.read(group)

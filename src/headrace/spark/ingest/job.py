@@ -12,7 +12,7 @@ from headrace.query.plan import SharedPlan, axis_of, parts_of
 from headrace.query.predicate import leaves
 from headrace.query.schema import quoted
 from headrace.query.window import TimeWindow
-from headrace.runtime.messages import Message, messages_of
+from headrace.runtime.messages import Ingested, Message, messages_of
 from headrace.spark.fire.task import FireTask
 from headrace.spark.ingest.batch_tasks import AsRows, BatchTasks, Numbered
 from headrace.spark.ingest.catalyst_task import (
@@ -236,17 +236,12 @@ class Ingest:
             .collect()
         )
         return Message.of(
-            "info",
-            -1,
-            {
-                "sections": [],
-                "highest_us": {r["p"]: r["highest"] for r in rows if r["highest"] is not None},
-                "tuples": sum(r["tuples"] for r in rows),
-                "without_time": sum(r["tuples"] - r["timed"] for r in rows),
-                "from_future": sum(r["ahead"] for r in rows),
-                "late": {},
-                "keys": 0,
-            },
+            Ingested(
+                highest_us={r["p"]: r["highest"] for r in rows if r["highest"] is not None},
+                tuples=sum(r["tuples"] for r in rows),
+                without_time=sum(r["tuples"] - r["timed"] for r in rows),
+                from_future=sum(r["ahead"] for r in rows),
+            )
         )
 
 

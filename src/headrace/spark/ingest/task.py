@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,6 @@ from pyspark import TaskContext
 from headrace.approximate.usual import EDGES_S
 from headrace.connectors.offsets import Came, Range
 from headrace.connectors.sources import ArrowSource
-from headrace.connectors.store import Store
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints, flat
@@ -25,9 +25,10 @@ from headrace.kernels.sampling import Schedule, luck, sampled
 from headrace.query.arrow import arrow_type
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import Group, SharedPlan
-from headrace.runtime.messages import Message, SectionRef, as_batch
-from headrace.spark.fire.delivery import Delivery, TaskSink
+from headrace.runtime.messages import Ingested, Message, SectionKind, SectionRef, as_batch
+from headrace.spark.fire.delivery import Delivery
 from headrace.spark.ingest.batch_tasks import numbers_of
+from headrace.spark.premises import Premises
 from headrace.spark.worker.plans import PlanHandle
 
 CHUNK_ROWS = 1 << 20
@@ -41,14 +42,11 @@ PARTITION = "_p"
 class BatchFrame:
     """What every task of one batch must know beside the plan."""
 
-    buckets: Store
-    txn: int
+    at: Premises
     watermark_us: int
     now_us: int
     highest_us: int | None
     max_ahead_us: int | None
-    sinks: dict[int, TaskSink]
-    time_zone: str
     sampling: Schedule = ()
     """Rates of the sample by event time."""
     since_us: int | None = None
@@ -82,29 +80,32 @@ class SectionWriter:
         context = TaskContext.get()
         number = context.partitionId() if context is not None else 0
         self.task = f"{number:04d}"
-        self._file = f"{frame.txn:010d}-{self.task}-{uuid.uuid4().hex[:12]}.bucket"
+        self._file = f"{frame.at.txn:010d}-{self.task}-{uuid.uuid4().hex[:12]}.bucket"
         self._offset = 0
 
     def add(self, plan: SharedPlan, group: Group, cells: Cells) -> None:
         """One more section."""
         blob = sections.encode(cells)
         slices = cells.slices.tolist()
+        kind: SectionKind = "sessions" if group.is_session else "cells"
         if group.is_session:
             states = {s.partial.column: s for s in cells.states}
             slices = [int(cells.slices.min()), int(states["_time"].parts["v"].max())]
         self._refs.append(
             SectionRef(
+                stream=plan.stream,
+                kind=kind,
                 file=self._file,
                 offset=self._offset,
                 length=len(blob),
-                txn=self._frame.txn,
+                crc32=zlib.crc32(blob),
+                txn=self._frame.at.txn,
                 watermark_us=self._frame.watermark_us,
                 version=int(plan.version),
                 group=group.number,
                 keys=group.keys,
                 value=group.value,
                 sketch=group.sketch,
-                session=group.is_session,
                 slices=tuple(slices),
                 cells=len(cells.rows),
                 dense=cells.is_dense,
@@ -114,11 +115,11 @@ class SectionWriter:
         self._blobs.append(blob)
         self._offset += len(blob)
 
-    def close(self) -> list[SectionRef]:
+    def close(self) -> tuple[SectionRef, ...]:
         """Write the file, if there is anything to write."""
         if self._blobs:
-            self._frame.buckets.write(self._file, b"".join(self._blobs))
-        return self._refs
+            self._frame.at.buckets.write(self._file, b"".join(self._blobs))
+        return tuple(self._refs)
 
 
 class Reducer:
@@ -131,9 +132,11 @@ class Reducer:
         self.queries = queries
         self.frame = frame
         self.writer = SectionWriter(frame)
-        self.delivery = Delivery(frame.txn, self.writer.task, frame.sinks, frame.time_zone)
+        self.delivery = Delivery(
+            frame.at.txn, self.writer.task, frame.at.sinks, frame.at.setting.time_zone
+        )
         self.highest: dict[str, int] = {}
-        self.late: dict[str, int] = {}
+        self.late: dict[int, int] = {}
         self.delays: DelaySample | None = None
         """Set where it is known when tuples came."""
         length_us = compiled.plan.sub_stream_us
@@ -197,7 +200,7 @@ class Reducer:
             if group.value is None:
                 self.keys = max(self.keys, cells.keys.num_rows)
         for uid, count in made.late.items():
-            self.late[str(uid)] = self.late.get(str(uid), 0) + count
+            self.late[uid] = self.late.get(uid, 0) + count
         for uid, rows in made.selected.items():
             yield from self.delivery.rows(uid, self._named(uid, rows))
         if self.frame.keep_late and made.late_rows is not None and made.late_rows.any():
@@ -216,7 +219,7 @@ class Reducer:
     def _named(self, uid: int, rows: pa.Table) -> pa.Table:
         outputs = self.queries[uid].outputs
         arrays = [
-            column.cast(arrow_type(output.type, self.frame.time_zone))
+            column.cast(arrow_type(output.type, self.frame.at.setting.time_zone))
             for column, output in zip(rows.columns, outputs, strict=True)
         ]
         return pa.Table.from_arrays(arrays, names=[o.name for o in outputs])
@@ -225,20 +228,18 @@ class Reducer:
         """What was seen, once all chunks are done."""
         counts = self.frame.counts_tuples
         return Message.of(
-            "info",
-            -1,
-            {
-                "sections": [r.to_json() for r in self.writer.close()],
-                "highest_us": self.highest,
-                "tuples": self.tuples if counts else 0,
-                "without_time": self.without_time if counts else 0,
-                "from_future": self.from_future if counts else 0,
-                "late": self.late,
-                "delays": None if self.delays is None else self.delays.moments,
-                "keys": self.keys,
-                "sub_streams": None if self.sub_streams is None else self.sub_streams.found,
-                "statistics_s": self.statistics_s,
-            },
+            Ingested(
+                sections=self.writer.close(),
+                highest_us=self.highest,
+                tuples=self.tuples if counts else 0,
+                without_time=self.without_time if counts else 0,
+                from_future=self.from_future if counts else 0,
+                late=self.late,
+                delays=None if self.delays is None else self.delays.moments,
+                keys=self.keys,
+                sub_streams=None if self.sub_streams is None else self.sub_streams.found,
+                statistics_s=self.statistics_s,
+            )
         )
 
 

@@ -10,15 +10,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headrace.query.deadlines import Deadlines
 from headrace.query.window import TimeWindow
 from headrace.registry.changelog import ActiveQuery
+from headrace.runtime.entries import Begin
 from headrace.runtime.gate import Gate
-from headrace.runtime.journal import Begin
+from headrace.runtime.outcome import Outcome
 from headrace.runtime.state import PipelineState
 from headrace.scheduling.news import News
 from headrace.scheduling.order import Turn
 from headrace.scheduling.snapshot import PipelineView
 from headrace.scheduling.standing import Standing
 from headrace.spark.pipeline.intake import Intake
-from headrace.spark.pipeline.transaction import Outcome
 from headrace.types import BEGINNING, Clock
 
 
@@ -100,7 +100,7 @@ class Candidate:
     def view(self, now_s: float, waits_since_s: float) -> PipelineView:
         """For a decision."""
         state = self._state()
-        queued, oldest_s = self._intake.queued(state.offsets, self.streaming)
+        queued, oldest_s = self._intake.queued(state.only.offsets, self.streaming)
         deadline_us = self._deadlines.after(state.emitted_upto_us)
         told, news = None, self.news()
         if news is not None and deadline_us is not None:
@@ -145,12 +145,12 @@ class Candidate:
         """What a batch tells; a firing without one tells nothing."""
         if begin.kind != "batch":
             return
-        watermark_us = outcome.state.progress.watermark_us
+        watermark_us = outcome.state.watermark_us
         self.standing.ran(
             settled_s=self._settled_s,
             tuples=outcome.tuples,
             delays=outcome.delays,
-            rows=outcome.rows,
+            rows=outcome.emitted.rows,
             ingest_s=outcome.ingest_s,
             fire_s=outcome.fire_s,
             watermark_s=None if watermark_us <= BEGINNING else watermark_us / 1e6,

@@ -1,48 +1,64 @@
-"""One pipeline: one Structured Streaming query, the queries that share it, and their state.
+"""One pipeline on Spark: it holds the turn, runs transactions, and does what the life says.
 
-Transactions run one at a time under the pipeline's lock: micro-batches from Spark's callback, and
-firings without a batch when only time has passed. Requests are applied between transactions, so a
-batch always sees one version of the plan.
+Whoever moves the pipeline on holds its turn: Spark's callback with a micro-batch, the ticker when
+only time has passed, a caller whose request can be served at once. What comes next is decided in
+`runtime.life`; here it is done. Everybody else looks at the last life.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
-import threading
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.approximate.early import EarlyDue, EarlyWindows, lightest_first
 from headrace.approximate.early_clock import EarlyClock
+from headrace.connectors.offsets import Offsets
+from headrace.connectors.sinks import Sink, is_lost
 from headrace.connectors.store import Store
 from headrace.errors import ExecutionError
 from headrace.kernels.answers import Setting
 from headrace.optimizer.cut_sub_streams import cut_sub_streams
 from headrace.progress.watermark import Progress
+from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
+from headrace.query.window import Span
 from headrace.registry.changelog import Registry
-from headrace.runtime.firing import members_of, starts_of, still_needed
+from headrace.runtime import faults
+from headrace.runtime import life as lives
+from headrace.runtime.delivery import Deliveries
+from headrace.runtime.entries import QueryRecord
+from headrace.runtime.explain import explain_plan, explain_query
+from headrace.runtime.firing import starts_of
 from headrace.runtime.gate import Gate
-from headrace.runtime.journal import Begin, Journal
-from headrace.runtime.state import PipelineState
+from headrace.runtime.journal import Journal
+from headrace.runtime.life import Create, Instruction, Life, Request, Step, Stop
+from headrace.runtime.listeners import Listeners, Output
+from headrace.runtime.locks import OrderedLock
+from headrace.runtime.outbox import Outbox, Parcel
+from headrace.runtime.outcome import Culprits, FilesGivenUp, Outcome
+from headrace.runtime.plans import PlanBook
+from headrace.runtime.records import disk_sentence
+from headrace.runtime.state import InputState, PipelineState
 from headrace.scheduling.order import Turn
-from headrace.spark.fire.emitter import Listener
 from headrace.spark.ingest.culprits import reason_of
 from headrace.spark.ingest.file_scan import Batch
 from headrace.spark.pipeline.candidate import Candidate
 from headrace.spark.pipeline.intake import intake_of
-from headrace.spark.pipeline.members import Change, Members
-from headrace.spark.pipeline.plans import PlanBook
-from headrace.spark.pipeline.transaction import Transaction, take_back
+from headrace.spark.pipeline.transaction import Transaction
 from headrace.spark.query import Query
 from headrace.spark.streams import Stream
-from headrace.types import BEGINNING, Clock, QueryUid
+from headrace.spark.worker.plans import Broadcasts, PlanHandle
+from headrace.types import Clock, QueryUid
 
 log = logging.getLogger("headrace")
 
@@ -50,149 +66,267 @@ _SOON_S = 0.3
 """A batch that follows within this time was waiting while the last one ran."""
 _BEHIND_S = 10.0
 """A stream whose newest tuple is older than this is catching up."""
+_IDLE_S = 5.0
+"""A stream that is silent for so long has time to let go of what no commit needs."""
 _LONG_BATCH_MS = 1_000.0
 """Results do not wait for batches that take longer."""
+_LATE = 0
+"""In the outbox, the stream's own sink for late tuples; queries are numbered from 1."""
+
+Remake = Callable[[QueryRecord, bool], tuple[LogicalQuery, Query | None]]
+"""Reads the text of a query of the checkpoint again; with its handle, if it is active."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all pipelines of a session share."""
+
+    spark: SparkSession
+    clock: Clock
+    gate: Gate
+    listeners: Listeners
+    owned: Callable[[], None]
+    """Raises when the checkpoint belongs to another session by now."""
+    trigger: str = "0 seconds"
+    sink_timeout_s: float = 60.0
+    outbox_bytes: int = 1 << 30
 
 
 class Pipeline:
     """Runs the queries of one stream together."""
 
     def __init__(
-        self,
-        spark: SparkSession,
-        name: str,
-        stream: Stream,
-        store: Store,
-        clock: Clock,
-        setting: Setting,
-        gate: Gate,
-        *,
-        trigger: str = "0 seconds",
-        listeners: Sequence[Listener] = (),
+        self, name: str, stream: Stream, store: Store, setting: Setting, around: Surroundings
     ) -> None:
         self.name = name
         self.stream = stream
         self.setting = setting
-        self.closed = False
-        self._spark = spark
-        self._clock = clock
-        self._trigger = trigger
-        self._listeners = listeners
-        self._journal = Journal(store)
-        self._store = store
-        self._lock = threading.RLock()
+        self._around = around
+        self._spark = around.spark
+        self._clock = around.clock
+        self._journal = Journal(store, around.owned)
+        self._turn = OrderedLock("pipeline")
+        self._requests: deque[Request] = deque()
+        self._handles: dict[int, Query] = {}
+        self._sinks: dict[int, Sink] = {}
         self._streaming: StreamingQuery | None = None
-        self._failure: Exception | None = None
-        fresh = Progress.start(
-            stream.lateness_us, stream.idle_after_s, stream.partitions, clock.now()
-        )
-        self._state = PipelineState(fresh)
-        plans = PlanBook(
-            spark.sparkContext,
-            store.address,
+        self._life = Life(PipelineState({stream.name: InputState(self._fresh())}))
+        self._plans: PlanBook[PlanHandle] = PlanBook(
+            Broadcasts(self._spark.sparkContext, store.address),
             stream.schema,
             rows_in_jvm=stream.rows_in_jvm,
             reads_files=stream.reads_files,
             keeps_late=stream.late_sink is not None,
         )
-        self.members = Members(self._journal, plans, self._on_change)
-        self._intake = intake_of(name, stream, plans.give_up_files)
+        self._intake = intake_of(name, stream, self._plans.give_up_files)
         self.candidate = Candidate(
-            name, gate, self._intake, clock, stream.lateness_us, lambda: self._state
+            name, around.gate, self._intake, self._clock, stream.lateness_us, lambda: self.state
         )
         self.early = EarlyWindows(stream.closing, rows_in_jvm=stream.rows_in_jvm)
-        self._early_clock = EarlyClock(clock, self.early.next_end_us, self._close_early)
-        self._replaying: Begin | None = None
-        self._purge = False
-        self._transacts = False
+        self._early_clock = EarlyClock(self._clock, self.early.next_end_us, self._close_early)
+        self._outbox = Outbox(self._journal.outbox)
+        self._deliveries = Deliveries(
+            self._outbox,
+            on_delivered=self._on_delivered,
+            on_failed=self._on_sink_failed,
+            timeout_s=around.sink_timeout_s,
+            limit_bytes=around.outbox_bytes,
+        )
+        self._error: Exception | None = None
+        self._replays: int | None = None
+        """The transaction that an earlier run began."""
+        self._released: Offsets | None = None
+        """The source was told that nothing before will be read again."""
+        self._served: dict[int, Query] = {}
+        """Queries whose rows are handed over here; they may have ended."""
         self._ended_at = -math.inf
         self.batches = 0
         self.last_batch_ms = 0.0
 
-    # -- life ---------------------------------------------------------------------------------
+    def _fresh(self) -> Progress:
+        stream = self.stream
+        return Progress.start(
+            stream.lateness_us, stream.idle_after_s, stream.partitions, self._clock.now()
+        )
 
-    def restore(self, make_query: Any) -> None:
-        """Load what an earlier run committed; `make_query` makes a handle for each active query.
-
-        A transaction that was begun but not committed is done again, under the version and the
-        clock it began with, before anything else happens.
-        """
-        commit = self._journal.last_commit()
-        if commit is not None:
-            if any("classes" not in section for section in commit["sections"]):
-                raise ExecutionError(
-                    f"stream {self.name!r}: the checkpoint was made by an earlier version, which "
-                    "numbered the classes of its state by its plans; begin with a new one"
-                )
-            self._state = PipelineState.from_record(commit, self._state.progress)
-            if self._state.offsets is None and not self.stream.rows_in_jvm:
-                raise ExecutionError(
-                    f"stream {self.name!r}: the checkpoint was made by an earlier version, which "
-                    "kept the offsets of Arrow sources elsewhere; begin with a new one"
-                )
-        begins = self._intake.begin(self._state.offsets)
-        self._state = replace(self._state, offsets=begins)
-        needed = {s.version for s in self._state.sections}
-        self._replaying = self._journal.begun(self._state.txn + 1)
-        if self._replaying is not None:
-            needed.add(self._replaying.version)
-        self.members.restore(make_query, needed)
-        self._serve()
-        self._journal.drop_orphans(self._state.files)
-        if self._replaying is not None:
-            take_back(self.members.queries.values(), self._replaying.txn)
-        for uid, late in self._state.late.items():
-            if uid in self.members.queries:
-                self.members.queries[uid].missed(late)
-
-    def start(self) -> None:
-        """Begin to read the stream."""
-        with self._lock:
-            begun = self._replaying
-            if begun is not None and begun.kind == "tick":
-                self._transact(begun, None)
-                self._replaying = None
-            self.members.refuse_lost_sinks(self._state)
-            if self._replaying is None:
-                self.members.apply(self._state)
-            writer = (
-                self._intake.frame(self._spark)
-                .writeStream.queryName(f"headrace {self.name} {id(self)}")
-                .foreachBatch(self._on_batch)
-                .option("checkpointLocation", self._store.sub("spark").address)
-                .trigger(processingTime=self._trigger)
-            )
-            self._streaming = self.candidate.streaming = writer.start()
+    # -- what others see ------------------------------------------------------------------------
 
     @property
-    def has_ended(self) -> bool:
-        """Whether it had queries and none runs any more; a failed stream stays, to say so."""
-        queries = list(self.members.queries.values())
-        return bool(queries) and self._failure is None and all(q.has_ended for q in queries)
+    def life(self) -> Life:
+        """As it is now; never waits."""
+        return self._life
 
-    def forget(self, query: Query) -> None:
-        """Let go of a query that has ended."""
-        self.members.forget(query)
+    @property
+    def status(self) -> lives.Status:
+        """``declared``, ``restoring``, ``running``, ``failed`` or ``closed``."""
+        return self._life.status
 
     @property
     def state(self) -> PipelineState:
         """The last committed state."""
-        return self._state
+        return self._life.state
 
     @property
     def plan(self) -> SharedPlan | None:
         """The plan to run next, None once the pipeline is closed."""
-        return None if self.closed else self.members.plans.newest.plan
+        now = self._life
+        return None if now.status == "closed" else self._plans.entry(now.version, now.newest).plan
 
     @property
     def registry(self) -> Registry:
         """Active queries and their positions."""
-        return self.members.registry
+        return self._life.registry
 
     @property
     def is_running(self) -> bool:
         """Whether the stream is being read."""
         return self._streaming is not None and self._streaming.isActive
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.status in ("failed", "closed")
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, in words; empty where it has not."""
+        reason = self._life.reason
+        return f"stream {self.name!r} stopped: {reason}" if reason else ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it had queries and none runs any more; a failed one stays, to say so."""
+        now = self._life
+        idle = now.version > 0 and not now.registry.active and not self._requests
+        return now.status == "running" and idle
+
+    def explain(self) -> str:
+        """The current plan in words."""
+        now = self._life
+        if now.status == "closed":
+            return f"stream {self.name!r}: closed"
+        plan = self._plans.entry(now.version, now.newest).plan
+        reader = self._plans.read_by(plan)
+        width = now.registry.width
+        told = explain_plan(self.name, plan, now.newest.queries, now.state.sections, width, reader)
+        return f"{told}\n  {self.failure}" if self.failure else told
+
+    def explain_query(self, query: Query) -> str:
+        """Where one query runs, and why."""
+        now = self._life
+        active = now.registry.active.get(query.uid)
+        if active is None or now.status == "closed":
+            return f"query {query.name!r}: {query.status}"
+        plan = self._plans.entry(now.version, now.newest).plan
+        return explain_query(active, plan, self._plans.read_by(plan))
+
+    # -- life -----------------------------------------------------------------------------------
+
+    def restore(self, remake: Remake) -> None:
+        """Load what an earlier run committed.
+
+        A transaction that was begun but not committed is done again by `start`, under the version
+        and the clock it began with, before anything else happens.
+        """
+        self._journal.make()
+        found = self._journal.found()
+        for lost in found.lost:
+            log.warning("stream %r: %s; going on from the records before it", self.name, lost)
+        now = replace(self._life, status="restoring")
+        if found.state is not None:
+            now = replace(now, state=self._fitting(found.state))
+        given = now.state.inputs[self.stream.name]
+        begins = self._intake.begin(given.offsets)
+        now = replace(
+            now,
+            state=now.state.after_input(self.stream.name, replace(given, offsets=begins)),
+            doomed=found.before - now.state.files,
+        )
+        logical: dict[int, LogicalQuery] = {}
+        gone = {e.uid for change in found.changes for e in change.deleted}
+        for change in found.changes:
+            for record in change.created:
+                logical[record.uid], handle = remake(record, record.uid not in gone)
+                if handle is not None:
+                    self._add(handle)
+        self._life = lives.restored(now, found.changes, logical, found.begun)
+        self._plans.keep(set())
+        for version in {s.version for s in self._life.state.sections if s.uids is None}:
+            self._plans.entry(version, self._life.editions[version])
+        for query in self._life.active:
+            self._handles[int(query.uid)].activated(query.since_us)
+        for uid, late in self._life.state.late.items():
+            if uid in self._handles:
+                self._handles[uid].missed(late)
+        self._serve()
+        self._journal.drop_orphans(self._life.state.files | found.before)
+        begun = self._life.begun
+        if begun is not None:
+            for uid, sink in self._sinks.items():
+                sink.abort(begun.txn, uid)
+
+    def _fitting(self, state: PipelineState) -> PipelineState:
+        """A committed state, under the settings of today; raises where they do not fit."""
+        given = state.inputs.get(self.stream.name)
+        if given is None:
+            raise ExecutionError(
+                f"stream {self.name!r}: its checkpoint is of {', '.join(state.inputs)}; declare "
+                "that stream, or begin with a new checkpoint"
+            )
+        kept = given.offsets is not None
+        if kept == self.stream.rows_in_jvm:
+            before, now = (
+                ("an Arrow source", "a DataFrame") if kept else ("a DataFrame", "an Arrow source")
+            )
+            raise ExecutionError(
+                f"stream {self.name!r} was {before} and is {now}: its offsets cannot be taken "
+                "over; declare it as it was, or begin with a new checkpoint"
+            )
+        if given.offsets is not None and len(given.offsets) != len(self.stream.partitions):
+            raise ExecutionError(
+                f"stream {self.name!r} had {len(given.offsets)} partitions and has "
+                f"{len(self.stream.partitions)}: its offsets cannot be taken over; give it as many "
+                "as before, or begin with a new checkpoint"
+            )
+        return state.after_input(self.stream.name, given.under(self._fresh()))
+
+    def start(self) -> None:
+        """Begin to read the stream."""
+        with self._failing(), self._turn:
+            if self.stream.late_sink is not None:
+                self._deliveries.add(_LATE, "late tuples", self._hand_over_late)
+            for uid, sink in self._sinks.items():
+                if sink.place == "outbox" and not is_lost(sink):
+                    self._deliveries.add(uid, self._handles[uid].name, sink.commit)
+            self._deliveries.restore(self._life.state.txn, self._life.state.delivered)
+            begun = self._life.begun
+            self._replays = None if begun is None else begun.txn
+            if begun is not None and begun.kind == "tick":
+                self._transact(None)
+            self._refuse_lost_sinks()
+            if self._life.begun is None:
+                self._drain()
+            writer = (
+                self._intake.frame(self._spark)
+                .writeStream.queryName(f"headrace {self.name} {id(self)}")
+                .foreachBatch(self._on_batch)
+                .option("checkpointLocation", self._journal.store.sub("spark").address)
+                .trigger(processingTime=self._around.trigger)
+            )
+            self._life = replace(self._life, status="running")
+            self._streaming = self.candidate.streaming = writer.start()
+
+    def start_after(self, highest_us: int) -> None:
+        """Queries created here begin after this event time, whatever the pipeline has seen."""
+        with self._turn:
+            self._life = replace(self._life, start_after_us=highest_us)
+
+    def _refuse_lost_sinks(self) -> None:
+        """A callable cannot be stored: a restored query needs it again, or it ends here."""
+        reason = "its callable sink was not given again after the restart"
+        for uid, sink in self._sinks.items():
+            if is_lost(sink):
+                self._requests.append(Stop(uid, reason))
 
     def process_all_available(self) -> None:
         """Wait until everything the source has now is processed and its windows are out."""
@@ -203,122 +337,184 @@ class Pipeline:
                 try:
                     self._intake.await_all(self._streaming)
                 except Exception as error:
-                    if self.closed:
+                    if self.status == "closed":
                         return
                     self._raise_failure()
                     raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
             self._raise_failure()
             self.nudge()
             self.tick(wait=True)
+        self._deliveries.drain()
+        self._around.listeners.drain(self._around.sink_timeout_s)
+        self.nudge()
 
     def close(self, *, for_good: bool = False) -> None:
         """Stop after the running batch; its successor, if Spark is that quick, is turned away.
         With `for_good` nobody will go on where it stops.
 
-        Spark is stopped outside the lock: it waits for a callback that may wait for the lock.
+        Spark is stopped outside the turn: it waits for a callback that may wait for the turn.
         """
-        with self._lock:
-            self.closed = True
+        with self._turn:
+            if self.status == "closed":
+                return
+            self._life = replace(self._life, status="closed")
             streaming, self._streaming = self._streaming, None
         self._intake.close(for_good=for_good)
         self._early_clock.close()
         self.candidate.dismiss()
         if streaming is not None:
             streaming.stop()
-        for query in self.members.queries.values():
-            query.wake()
-        self.members.plans.keep(set())
+        self._deliveries.drain(_CLOSE_S)
+        self._deliveries.close()
+        self._plans.keep(set())
 
     def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise ExecutionError(
-                f"stream {self.name!r} stopped: {reason_of(self._failure)}"
-            ) from self._failure
+        if self.status == "failed":
+            raise ExecutionError(self.failure) from self._error
 
-    # -- requests -----------------------------------------------------------------------------
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """An error of what is done inside ends the pipeline, and goes on to the caller."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(error)
+            raise
 
-    def request_create(self, query: Query) -> None:
+    def fail(self, error: Exception) -> None:
+        """It cannot go on, and none of its queries either."""
+        with self._turn:
+            if self.is_over:
+                return
+            self._error = error
+            sentence = None
+            if not isinstance(error, OSError) or error.errno in (errno.ENOSPC, errno.EDQUOT):
+                sentence = disk_sentence(error, self._journal.store.address)
+            self._do(lives.broken(self._life, sentence or reason_of(error)))
+            for query in list(self._handles.values()):
+                query.ended(None, self.failure)
+
+    # -- requests -------------------------------------------------------------------------------
+
+    def create(self, query: Query) -> None:
         """Ask for a query to take part from the next changelog on."""
-        self.members.ask("create", query)
+        self._add(query)
+        self._requests.append(Create(query.record(), query.logical))
         self.nudge()
 
     def request_stop(self, query: Query) -> None:
         """Ask for a query to end."""
-        self.members.ask("stop", query)
+        self._requests.append(Stop(int(query.uid)))
         self.nudge()
 
+    def _add(self, query: Query) -> None:
+        uid = int(query.uid)
+        self._handles[uid], self._sinks[uid] = query, query.sink
+        if query.sink.place == "outbox":
+            self._served[uid] = query
+            if self.status == "running":
+                self._deliveries.add(uid, query.name, query.sink.commit)
+
     def nudge(self) -> None:
-        """Apply requests now if no transaction runs; otherwise it does so when it ends."""
-        while self.members.has_requests and self._streaming is not None and self._replaying is None:
-            if not self._lock.acquire(blocking=False):
+        """Serve requests now if nobody has the turn; otherwise whoever has it does so."""
+        while self._requests and self.status == "running" and not self._owes_replay:
+            if not self._turn.acquire(blocking=False):
                 return
             try:
-                self.members.apply(self._state)
-            finally:
-                self._lock.release()
+                self._drain()
+            except Exception as error:
+                self._turn.release()
+                self.fail(error)
+                return
+            self._turn.release()
 
-    def _on_change(self, change: Change) -> None:
-        """Queries came or went: whoever looks at the active ones has to look again."""
-        self._serve()
-        if change.deleted and not self._transacts:
-            # A transaction works on the state it began with, and drops what is unneeded itself.
-            self._drop_unneeded()
+    def _drain(self) -> None:
+        asked = []
+        while self._requests:
+            asked.append(self._requests.popleft())
+        if asked:
+            self._do(lives.drained(self._life, asked, self._plans.plans))
+
+    # -- doing what the life says ---------------------------------------------------------------
+
+    def _do(self, step: Step) -> None:
+        """What has to be written first, then the new life, then what follows from it."""
+        for instruction in step.todo:
+            if isinstance(instruction, _WRITES):
+                self._perform(instruction)
+        self._life = step.life
+        for instruction in step.todo:
+            if not isinstance(instruction, _WRITES):
+                self._perform(instruction)
+        self._plans.keep(step.life.editions.keys())
+
+    def _perform(self, instruction: Instruction) -> None:
+        name = type(instruction).__name__
+        faults.reach(f"before {name}")
+        match instruction:
+            case lives.WriteChange(change):
+                self._journal.change(change)
+            case lives.WriteBegin(begin):
+                self._journal.begin(begin)
+            case lives.WriteCommit(state):
+                self._journal.commit(state)
+            case lives.ReplaceChanges(snapshot):
+                self._journal.replace_changes(snapshot)
+            case lives.DeleteFiles(names):
+                self._journal.delete(names)
+            case lives.Serve():
+                self._serve()
+            case lives.TellBegun(uid, since_us):
+                self._handles[uid].activated(since_us)
+            case lives.TellEnded(uid, until_us, error):
+                self._end(uid, until_us, error)
+        faults.reach(f"after {name}")
 
     def _serve(self) -> None:
-        active = self.members.active
+        active = self._life.active
         self.candidate.serves(active)
         sub_stream_us = cut_sub_streams(q.logical for q in active)
-        self.early.serves(active, sub_stream_us, self._state.progress.highest_us)
+        self.early.serves(active, sub_stream_us, self._life.state.highest_us)
         self._early_clock.look()
 
-    def _drop_unneeded(self) -> None:
-        """Free the state of queries that are gone; the files go once it is written down."""
-        active = self.members.active
-        kept = still_needed(
-            active,
-            self._state.sections,
-            self.members.plans.plans,
-            self._state.emitted_upto_us,
-            BEGINNING,
-        )
-        alive = {int(q.uid) for q in active}
-        self._purge = any(
-            2 * len(alive & members) <= len(members)
-            for members in (members_of(ref, self.members.plans.plans) for ref in kept)
-        )
-        if len(kept) == len(self._state.sections):
-            return
-        before = self._state.files
-        self._state = replace(self._state, sections=tuple(kept))
-        self._journal.commit(self._state.txn, self._state.record())
-        for name in before - self._state.files:
-            self._journal.buckets.delete(name)
-        self.members.forget_plans(self._state)
+    def _end(self, uid: int, until_us: int | None, error: str | None) -> None:
+        """A query is over. Rows it is still owed are handed over, unless it has failed."""
+        handle = self._handles.pop(uid, None)
+        self._sinks.pop(uid, None)
+        if error is not None:
+            self._deliveries.remove(uid)
+        if handle is not None:
+            handle.ended(until_us, error)
 
-    # -- transactions -------------------------------------------------------------------------
+    # -- transactions ---------------------------------------------------------------------------
 
     def _on_batch(self, given: DataFrame, batch_id: int) -> None:
         """Spark's callback for every micro-batch."""
-        if batch_id <= self._state.batch_id:
+        if batch_id <= self._life.state.only.batch_id:
             return
         try:
-            if self._replaying is None and not self._intake.await_tuples(
-                self._state.offsets, self._is_wanted
+            if not self._owes_replay and not self._intake.await_tuples(
+                self._life.state.only.offsets, self._is_wanted
             ):
                 return
             if not self._catches_up(time.monotonic()):
                 self._early_clock.hold(self.last_batch_ms / 1000.0)
-            with self.candidate.turn(self._is_wanted) as turn, self._lock:
-                if turn is not None and not self.closed:
+            with self.candidate.turn(self._is_wanted) as turn, self._turn:
+                if turn is not None and not self.is_over:
                     self._batch(given, batch_id, turn)
                 elif not self._intake.may_skip:
                     # Returning would let Spark commit a batch that never ran.
                     raise ExecutionError(f"stream {self.name!r} closed; batch {batch_id} is left")
         except Exception as error:
-            if not self.closed:
-                self._fail_all(error)
+            self.fail(error)
             raise
         self.nudge()
+
+    @property
+    def _owes_replay(self) -> bool:
+        """Whether a transaction of an earlier run has to be done before anything else."""
+        begun = self._life.begun
+        return begun is not None and begun.txn == self._replays
 
     def _is_wanted(self) -> bool:
         """Whether anybody still waits for the batch that Spark has called for."""
@@ -326,24 +522,20 @@ class Pipeline:
 
     def _batch(self, given: DataFrame, batch_id: int, turn: Turn) -> None:
         started = time.monotonic()
-        begin = self._replaying
-        if begin is None:
-            self.members.apply(self._state)
-            begin = Begin(
-                self._state.txn + 1,
-                "batch",
-                batch_id,
-                self.members.version,
-                self._clock.now(),
-                self._intake.ranges(self._state.offsets, turn.until_s),
+        if self._life.begun is None:
+            self._drain()
+            ranges = self._intake.ranges(self._life.state.only.offsets, turn.until_s)
+            self._do(
+                lives.begins(
+                    self._life, "batch", self._clock.now(), batch_id=batch_id, ranges=ranges
+                )
             )
-            self._journal.begin(begin)
-        self.candidate.settles(begin.now_s, turn)
-        batch = self._intake.batch(given, begin.ranges, self._streaming)
-        self._transact(begin, batch, defer=self._catches_up(started))
-        self._replaying = None
-        self._intake.done(self._state.offsets)
-        self.members.apply(self._state)
+        begun = self._life.begun
+        assert begun is not None
+        self.candidate.settles(begun.now_s, turn)
+        batch = self._intake.batch(given, begun.ranges, self._streaming)
+        self._transact(batch, defer=self._catches_up(started))
+        self._drain()
         self.batches += 1
         self._ended_at = time.monotonic()
         self.last_batch_ms = (self._ended_at - started) * 1000.0
@@ -352,130 +544,216 @@ class Pipeline:
         """Whether results may wait for the next batch, which is about to come: the stream is far
         behind the clock and its batches follow each other, so a job saved brings it nearer. The
         end of a window by the clock means nothing to it."""
-        lag_s = self._clock.now() - self._state.progress.highest_us / 1e6
+        lag_s = self._clock.now() - self._life.state.highest_us / 1e6
         follows = started - self._ended_at < _SOON_S
         return follows and lag_s > _BEHIND_S and self.last_batch_ms < _LONG_BATCH_MS
 
     def tick(self, *, wait: bool = False) -> None:
         """Fire what became due because time passed: idle partitions no longer hold it back, or
         results were left for a batch that did not come. With `wait`, after the running batch."""
-        if self._replaying is not None or (not wait and not self._may_tick()):
+        if not wait and not self._may_tick():
             return
         with self.candidate.room(wait=wait) as there:
-            if not there or not self._lock.acquire(blocking=wait):
+            if not there or not self._turn.acquire(blocking=wait):
                 return
             try:
-                if not self._may_tick():
-                    return
-                self._tick(self._clock.now())
-            finally:
-                self._lock.release()
+                if self._may_tick():
+                    self._tick(self._clock.now())
+            except Exception as error:
+                self._turn.release()
+                self.fail(error)
+                raise
+            self._turn.release()
+        self.nudge()
+
+    def watch(self) -> None:
+        """Look after sinks; called about once a second."""
+        self._deliveries.watch(time.monotonic())
+        for uid in [u for u in list(self._served) if u not in self._handles]:
+            if self._deliveries.waiting(uid) == (0, 0):
+                self._deliveries.remove(uid)
+                del self._served[uid]
+        now_s = self._clock.now()
+        for query in list(self._handles.values()):
+            query.expire(now_s)
 
     def _close_early(self, end_us: int) -> None:
         """A window is about to end: answer it then from what was read, if that is enough."""
         try:
             self._answer_early(end_us / 1e6)
         except Exception as error:
-            if not self.closed:
+            if not self.is_over:
                 log.error("stream %r: early answers failed", self.name, exc_info=True)
-                self._fail_all(error)
+                self.fail(error)
 
     def _answer_early(self, end_s: float) -> None:
-        if self._replaying is not None or self._streaming is None:
+        if self._owes_replay or self.status != "running":
             return
-        with self.candidate.room(wait=True) as there, self._lock:
-            if not there or self.closed or self._catches_up(time.monotonic()):
+        with self.candidate.room(wait=True) as there, self._turn:
+            if not there or self.is_over:
                 return
-            now, state = self._clock.now(), self._state
+            if self._catches_up(time.monotonic()):
+                return
+            now, state = self._clock.now(), self._life.state
             empty_for_s = self._intake.empty_for_s()
             if empty_for_s is not None:
                 self.early.silent(now - empty_for_s)
             ahead_s = max(end_s - now, 0.0)
-            upto = max(state.emitted_upto_us, state.progress.watermark_us)
             due = self.early.due(
                 starts_of(state.sections),
-                upto,
-                state.progress.highest_us,
+                max(state.emitted_upto_us, state.watermark_us),
+                state.highest_us,
                 state.closed_upto_us,
                 now + ahead_s,
-                state.sampling,
+                state.only.sampling,
                 ahead_s=ahead_s,
             )
             if due:
                 time.sleep(max(end_s - self._clock.now(), 0.0))
             for some in lightest_first(due):
                 # The watermark may pass some of them while the others are answered.
-                passed_us = self._state.emitted_upto_us
+                passed_us = self._life.state.emitted_upto_us
                 still = tuple(d for d in some if d.complete or d.span[1] > passed_us)
                 if still:
                     self._tick(now + ahead_s, still)
+        self.nudge()
 
     def _tick(self, now_s: float, early: tuple[EarlyDue, ...] = ()) -> None:
         """A transaction without a batch."""
-        begin = Begin(self._state.txn + 1, "tick", -1, self.members.version, now_s)
-        self._journal.begin(begin)
-        self._transact(begin, None, early=early)
+        self._do(lives.begins(self._life, "tick", now_s))
+        self._transact(None, early=early)
 
     def _may_tick(self) -> bool:
         """Whether anything is due that no batch will fire soon."""
-        if self._streaming is None:
+        now = self._life
+        if now.status != "running" or self._owes_replay:
             return False
-        progress = self._state.progress.at(self._clock.now())
-        if progress.watermark_us <= self._state.emitted_upto_us and not self._purge:
+        progress = now.state.only.progress.at(self._clock.now())
+        idle_s, hurried = time.monotonic() - self._ended_at, self.candidate.hurried
+        held = bool(now.doomed) or now.state.only.offsets != self._released
+        tidies = now.purge or (held and (hurried or idle_s >= _IDLE_S))
+        if progress.watermark_us <= now.state.emitted_upto_us and not tidies:
             return False
-        return self.candidate.hurried or time.monotonic() - self._ended_at >= _SOON_S
+        return hurried or idle_s >= _SOON_S
 
     def _transact(
-        self,
-        begin: Begin,
-        batch: Batch | None,
-        *,
-        defer: bool = False,
-        early: tuple[EarlyDue, ...] = (),
+        self, batch: Batch | None, *, defer: bool = False, early: tuple[EarlyDue, ...] = ()
     ) -> None:
-        transaction = Transaction(
-            spark=self._spark,
-            stream=self.stream,
-            journal=self._journal,
-            plans=self.members.plans,
-            setting=self.setting,
-            clock=self._clock,
-            queries=self.members.queries,
-            state=self._state,
-            purge=self._purge,
-            give_up_files=self._intake.give_up_files,
-            exclude=lambda reasons: self.members.exclude(reasons, self._state),
-            listeners=self._listeners,
-            early=self.early,
-        )
-        self._transacts = True
+        """Run the transaction that was begun, without whoever cannot go on, and commit it."""
+        while True:
+            transaction = Transaction(
+                spark=self._spark,
+                stream=self.stream,
+                journal=self._journal,
+                life=self._life,
+                plans=self._plans,
+                sinks=self._sinks,
+                setting=self.setting,
+                early=self.early,
+            )
+            faults.reach("before transaction")
+            outcome = transaction.run(batch, defer=defer, early=early)
+            faults.reach("after transaction")
+            match outcome:
+                case Outcome():
+                    break
+                case FilesGivenUp(reason):
+                    transaction.take_back()
+                    self._intake.give_up_files(reason)
+                    assert batch is not None
+                    batch = batch.without_files()
+                case Culprits(reasons):
+                    transaction.take_back()
+                    self._do(lives.excluded(self._life, reasons))
+        begun = transaction.begin
+        if begun.txn != self._replays:
+            self.candidate.learn(begun, outcome)
+        self._post(outcome)
+        delivered = self._deliveries.delivered()
+        step = lives.finished(self._life, outcome, delivered, self._plans.plans, purged=not defer)
+        queries = {int(q.uid): self._handles.get(int(q.uid)) for q in transaction.entry.queries}
+        before = self._life.state.only.offsets
+        self._do(step)
+        # The commit before the last one can still be gone back to.
+        self._intake.done(before)
+        self._released = before
+        self._deliveries.post(begun.txn)
+        self._deliveries.noted(delivered)
+        self._hand_over(outcome, queries)
+
+    def _post(self, outcome: Outcome) -> None:
+        """Rows that the driver hands over later go to the outbox, before the commit."""
+        parcels = [
+            Parcel(uid, span, table)
+            for uid, span, table in outcome.emitted.tables()
+            if uid in self._sinks and self._sinks[uid].place == "outbox"
+        ]
+        if self.stream.late_sink is not None and outcome.emitted.late:
+            names = [c.name for c in self.stream.schema.columns]
+            late = pa.concat_tables([t.select(names) for t in outcome.emitted.late])
+            parcels.append(Parcel(_LATE, (0, 0), late))
+        if parcels:
+            self._outbox.write(outcome.state.txn, parcels)
+        faults.reach("after outbox")
+
+    def _hand_over(self, outcome: Outcome, queries: Mapping[int, Query | None]) -> None:
+        """What is in this process: rows for those who wait for them, and counters."""
+        told: list[Output] = []
+        txn, emitted = outcome.state.txn, outcome.emitted
+        for uid, span, table in emitted.tables():
+            query = queries.get(uid)
+            if query is not None and query.sink.place == "log":
+                query.emitted(txn, span, table, self._latency_ms(span), self._clock.now())
+                told.append((query.name, span, table.num_rows, 0.0, None))
+        for part in emitted.delivered():
+            query, span = queries.get(part.uid), (part.start_us, part.end_us)
+            if query is not None:
+                query.counted(span, part.rows, part.checksum, self._latency_ms(span))
+                told.append((query.name, span, part.rows, part.checksum, part.event_time_us))
+        for uid, span, met in emitted.judged():
+            query = queries.get(uid)
+            if query is not None:
+                query.judged(span, met)
+        for info in outcome.told:
+            for uid, count in info.late.items():
+                query = queries.get(uid)
+                if query is not None:
+                    query.missed(count)
+        self._around.listeners.tell(told)
+
+    def _hand_over_late(self, table: pa.Table, txn: int) -> None:
+        """Late tuples go to the stream's own sink, at least once; one that fails is logged."""
+        assert self.stream.late_sink is not None
         try:
-            outcome = transaction.run(begin, batch, defer=defer, early=early)
-        finally:
-            self._transacts = False
-        if self._replaying is None:
-            self.candidate.learn(begin, outcome)
-        active = self.members.registry.active
-        late = {u: n for u, n in outcome.state.late.items() if QueryUid(u) in active}
-        closed = {u: t for u, t in outcome.state.closed_upto_us.items() if QueryUid(u) in active}
-        self._state = replace(outcome.state, late=late, closed_upto_us=closed)
-        self._journal.commit(begin.txn, self._state.record())
-        for name in outcome.used_files - self._state.files:
-            self._journal.buckets.delete(name)
-        if not defer:
-            self._purge = False
-        self.members.exclude(outcome.failed, self._state)
-        self.members.learned(outcome.statistics, self._state)
-        self.members.forget_plans(self._state)
+            self.stream.late_sink.commit(table, txn)
+        except BaseException:
+            log.warning("the sink for late tuples of %r failed", self.name, exc_info=True)
 
-    # -- small things -------------------------------------------------------------------------
+    def rows_waiting(self, uid: QueryUid) -> int:
+        """Rows of a query that were committed and not handed over yet."""
+        return self._deliveries.waiting(int(uid))[0]
 
-    def _fail_all(self, error: Exception) -> None:
-        self._failure = error
-        for uid in self.members.registry.active:
-            self.members.queries[int(uid)].ended(None, f"stream {self.name!r}: {reason_of(error)}")
+    def _on_delivered(self, uid: int, txn: int, span: Span, table: pa.Table) -> None:
+        query = self._served.get(uid)
+        if query is not None:
+            query.counted(span, table.num_rows, 0.0, self._latency_ms(span))
+            self._around.listeners.tell([(query.name, span, table.num_rows, 0.0, None)])
 
-    def explain(self) -> str:
-        """The current plan in words."""
-        with self._lock:
-            return self.members.explain(self.name, self._state)
+    def _on_sink_failed(self, uid: int, reason: str) -> None:
+        if uid == _LATE:
+            log.error(
+                "stream %r: the sink for late tuples is no longer served: %s", self.name, reason
+            )
+            return
+        self._requests.append(Stop(uid, f"{reason}"))
+        self.nudge()
+
+    def _latency_ms(self, span: Span) -> float | None:
+        """How long after its window's end a result is out; None when event time is not now."""
+        latency = self._clock.now() * 1000.0 - span[1] / 1000.0
+        return latency if 0.0 <= latency < 86_400_000.0 else None
+
+
+_WRITES = (lives.WriteChange, lives.WriteBegin, lives.WriteCommit)
+_CLOSE_S = 5.0
+"""So long a session that closes waits for sinks; what is left is handed over next time."""

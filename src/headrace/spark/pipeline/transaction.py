@@ -3,138 +3,91 @@
 Results that the last batch left for this one are fired by tasks beside the ingest tasks, in the
 same job, before the batch's own tuples count; what the batch itself makes due is fired by a job
 after it, unless that is left for the next batch.
+
+A transaction changes nothing but files that no commit names yet. What it found out, it returns.
 """
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import reduce
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headrace.approximate.early import EarlyDue, EarlyWindows
 from headrace.connectors.offsets import after
-from headrace.connectors.store import Store
+from headrace.connectors.sinks import Sink
 from headrace.kernels.answers import Setting
-from headrace.optimizer import Statistics
-from headrace.progress.epochs import NO_DELAYS, Moments
+from headrace.runtime.emitted import Emitted
+from headrace.runtime.entries import Begin
 from headrace.runtime.firing import starts_of, still_needed
-from headrace.runtime.journal import Begin, Journal
-from headrace.runtime.messages import Message, SectionRef
-from headrace.runtime.state import PipelineState
-from headrace.spark.fire.delivery import TaskSink, part_prefix
-from headrace.spark.fire.emitter import Emitter, Listener
-from headrace.spark.fire.job import FireJob, replaced
+from headrace.runtime.journal import Journal
+from headrace.runtime.life import Life
+from headrace.runtime.messages import FilesUnreadable, Ingested, SectionRef
+from headrace.runtime.outcome import Culprits, FilesGivenUp, Outcome
+from headrace.runtime.plans import PlanBook, PlanEntry
+from headrace.runtime.state import InputState, PipelineState
+from headrace.spark.fire.delivery import TaskSink
+from headrace.spark.fire.early_task import EarlyKnown
+from headrace.spark.fire.job import Approximate, FireJob, replaced
 from headrace.spark.fire.task import FireTask
 from headrace.spark.ingest.culprits import find_culprits
 from headrace.spark.ingest.file_scan import Batch
 from headrace.spark.ingest.job import Ingest
 from headrace.spark.ingest.task import BatchFrame
-from headrace.spark.pipeline.plans import PlanBook
-from headrace.spark.query import Query
+from headrace.spark.premises import Premises
 from headrace.spark.streams import Stream
-from headrace.types import BEGINNING, Clock
-
-log = logging.getLogger("headrace")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a transaction led to."""
-
-    state: PipelineState
-    infos: list[dict[str, Any]]
-    failed: dict[int, str]
-    used_files: set[str]
-    """Bucket files that were there before or on the way; those not in the state can go."""
-    rows: int
-    """Results that were delivered."""
-    ingest_s: float
-    fire_s: float | None
-    """How long the firing took, None where nothing was due."""
-
-    @property
-    def tuples(self) -> int:
-        """How many were read."""
-        return sum(i["tuples"] for i in self.infos)
-
-    @property
-    def delays(self) -> Moments:
-        """Of tuples on their way to the source, where that is known."""
-        found = [Moments(*i["delays"]) for i in self.infos if i.get("delays")]
-        return reduce(Moments.plus, found, NO_DELAYS)
-
-    @property
-    def statistics(self) -> Statistics | None:
-        """How many tuples and keys there were, if there were any."""
-        tuples = self.tuples
-        keys = max((i["keys"] for i in self.infos), default=0)
-        slices = {s for i in self.infos for ref in i["sections"] for s in ref["slices"]}
-        if not (tuples and keys and slices):
-            return None
-        return Statistics(tuples / len(slices), float(keys))
+from headrace.spark.worker.plans import PlanHandle
+from headrace.types import BEGINNING
 
 
 @dataclass(frozen=True)
 class Transaction:
-    """Runs under the pipeline's lock, on the state of the last commit."""
+    """Works on the life of a pipeline as it is when the transaction begins."""
 
     spark: SparkSession
     stream: Stream
     journal: Journal
-    plans: PlanBook
+    life: Life
+    plans: PlanBook[PlanHandle]
+    sinks: Mapping[int, Sink]
     setting: Setting
-    clock: Clock
-    queries: Mapping[int, Query]
-    state: PipelineState
-    purge: bool
-    give_up_files: Callable[[str], None]
-    exclude: Callable[[Mapping[int, str]], int]
-    """Takes queries that raise out of the plan and returns the version without them."""
-    listeners: Sequence[Listener]
     early: EarlyWindows
-    _sinks: dict[int, dict[int, TaskSink]] = field(default_factory=dict)
 
     def run(
-        self,
-        begin: Begin,
-        batch: Batch | None,
-        *,
-        defer: bool,
-        early: tuple[EarlyDue, ...] = (),
-    ) -> Outcome:
+        self, batch: Batch | None, *, defer: bool, early: tuple[EarlyDue, ...] = ()
+    ) -> Outcome | Culprits | FilesGivenUp:
         """With `defer`, what this batch makes due is left for the next one. Without a batch, these
         windows of approximate queries are answered `early`; a batch finds out itself."""
-        state, sections, fresh = self.state, list(self.state.sections), list[SectionRef]()
+        state, begin = self.life.state, self.begin
+        sections, fresh = list(state.sections), list[SectionRef]()
         used = {s.file for s in sections}
-        emitter = Emitter(self.spark, self.queries, begin.txn, self.clock, self.listeners)
-        infos: list[dict[str, Any]] = []
+        emitted = Emitted()
+        told: tuple[Ingested, ...] = ()
         upto = state.emitted_upto_us
         begun = time.monotonic()
         if batch is not None:
-            begin, owed, messages = self._ingest(begin, batch, waited=defer)
-            upto = max(upto, state.progress.watermark_us)
-            early = () if owed is None else owed.early
-            emitter.begin_firing(sessions=owed is not None and bool(owed.session_lives))
-            infos = [m.value for m in messages if m.kind == "info"]
-            emitter.take(messages)
-            self._fire_job(begin, "r", state.emitted_upto_us, upto).finish(emitter)
-            sections = replaced(sections, emitter.take_compacted())
-            fresh = [SectionRef.from_json(s) for i in infos for s in i["sections"]]
+            upto = max(upto, state.watermark_us)
+            owed = self._owed(upto)
+            found = self._ingest(batch, owed, emitted, waited=defer)
+            if not isinstance(found, tuple):
+                return found
+            told = found
+            early = () if owed is None else owed.firing.early
+            self._fire_job("r", state.emitted_upto_us, upto).finish(emitted)
+            sections = replaced(sections, emitted.take_compacted())
+            fresh = [s for i in told for s in i.sections]
             used |= {s.file for s in (*sections, *fresh)}
         closed = _closed(state.closed_upto_us, early)
         ingested = time.monotonic()
-        late = self._note_late(infos)
-        highest = _highest(infos)
-        progress = state.progress.heard(highest, begin.now_s) if highest else state.progress
-        progress = progress.at(begin.now_s)
+        after_input = self._after(told, batch)
+        progress = after_input.progress
         if batch is not None:
-            self.early.heard(infos, begin.now_s, progress.watermark_us)
+            spent_s = sum(i.statistics_s for i in told)
+            counted = [i.sub_streams for i in told]
+            self.early.heard(counted, spent_s, begin.now_s, progress.watermark_us)
         if not defer and (batch is not None or progress.watermark_us > upto):
             more = self.early.due(
                 starts_of([*sections, *fresh]),
@@ -142,191 +95,199 @@ class Transaction:
                 progress.highest_us,
                 closed,
                 begin.now_s,
-                state.sampling,
+                after_input.sampling,
                 complete=batch is None,
             )
             early = more if batch is not None else (*early, *more)
         if not defer:
-            job = self._fire_job(begin, "f", upto, progress.watermark_us, early)
+            job = self._fire_job("f", upto, progress.watermark_us, early)
             closed = _closed(closed, early)
-            job.run([*sections, *fresh], emitter)
-            sections = replaced([*sections, *fresh], emitter.take_compacted())
+            job.run([*sections, *fresh], emitted)
+            sections = replaced([*sections, *fresh], emitted.take_compacted())
             used |= {s.file for s in sections}
             upto, fresh = max(upto, progress.watermark_us), []
-        self.early.answered(emitter.strengths, emitter.pending, begin.now_s, early)
-        emitter.deliver()
-        self._deliver_late(emitter, begin.txn)
-        active = [q for q in self.plans[begin.version].queries if int(q.uid) not in emitter.failed]
+        self.early.answered(emitted.strengths, emitted.pending, begin.now_s, early)
+        active = [q for q in self.entry.queries if int(q.uid) not in emitted.failed]
         # Only a firing of sessions tells which are still open; without one all pieces stay.
-        held_from = emitter.held_from_us if emitter.fired_sessions else BEGINNING
+        held_from = emitted.held_from_us if emitted.fired_sessions else BEGINNING
         kept = still_needed(active, sections, self.plans.plans, upto, held_from)
         answered = [(name, end) for name, end in state.answered if end > upto]
-        used |= {name for name, _ in (*state.answered, *emitter.answered)}
+        used |= {name for name, _ in (*state.answered, *emitted.answered)}
+        sampling = self.early.schedule(
+            after_input.sampling, progress.highest_us, progress.watermark_us
+        )
         then = replace(
-            state,
-            progress=progress,
+            state.after_input(self.stream.name, replace(after_input, sampling=sampling)),
             txn=begin.txn,
-            batch_id=begin.batch_id if batch is not None else state.batch_id,
             emitted_upto_us=upto,
             sections=(*kept, *fresh),
-            tuples=state.tuples + sum(i["tuples"] for i in infos),
-            without_time=state.without_time + sum(i["without_time"] for i in infos),
-            from_future=state.from_future + sum(i["from_future"] for i in infos),
-            offsets=None if state.offsets is None else after(state.offsets, begin.ranges),
-            late=late,
+            late=_late(state, told),
             closed_upto_us=closed,
-            sampling=self.early.schedule(
-                state.sampling, progress.highest_us, progress.watermark_us
-            ),
-            answered=(*answered, *emitter.answered),
+            answered=(*answered, *emitted.answered),
         )
         fired = then.emitted_upto_us > state.emitted_upto_us
         return Outcome(
             then,
-            infos,
-            emitter.failed,
-            used,
-            emitter.rows,
+            told,
+            emitted,
+            frozenset(used),
             ingested - begun,
             time.monotonic() - ingested if fired else None,
         )
 
+    @property
+    def begin(self) -> Begin:
+        """What was fixed beforehand."""
+        assert self.life.begun is not None
+        return self.life.begun
+
+    @cached_property
+    def entry(self) -> PlanEntry[PlanHandle]:
+        """The plan that it runs under."""
+        version = self.begin.version
+        return self.plans.entry(version, self.life.editions[version])
+
+    @cached_property
+    def premises(self) -> Premises:
+        """What all tasks know. Sinks that are alike are one object: pickled once, whatever the
+        number of queries."""
+        alike: dict[str, TaskSink] = {}
+        sinks: dict[int, TaskSink] = {}
+        for query in self.entry.queries:
+            since = query.since_us if query.partial_first else None
+            sink = TaskSink.of(self.sinks[int(query.uid)], since)
+            sinks[int(query.uid)] = alike.setdefault(repr(sink), sink)
+        return Premises(
+            self.begin.txn,
+            self.begin.version,
+            self.journal.buckets,
+            self.journal.staging,
+            sinks,
+            self.setting,
+        )
+
+    def take_back(self, task: str = "") -> None:
+        """Undo what tasks have staged in sinks; the transaction, or a part of it, is done again."""
+        for query in self.entry.queries:
+            self.sinks[int(query.uid)].abort(self.begin.txn, int(query.uid), task)
+
+    # -- ingest -------------------------------------------------------------------------------
+
     def _ingest(
-        self, begin: Begin, batch: Batch, *, waited: bool
-    ) -> tuple[Begin, FireTask | None, list[Message]]:
-        """Run the ingest job; queries whose expressions raise are taken out and it runs again.
+        self, batch: Batch, owed: FireTask | None, emitted: Emitted, *, waited: bool
+    ) -> tuple[Ingested, ...] | Culprits | FilesGivenUp:
+        """Run the ingest job. Tuples of a stream that catches up have `waited` at the source for
+        nobody knows how long."""
+        begin, entry = self.begin, self.entry
+        given = self.life.state.inputs[self.stream.name]
+        highest_us = given.progress.highest_us
+        frame = BatchFrame(
+            at=self.premises,
+            watermark_us=max(self.life.state.emitted_upto_us, self.life.state.watermark_us),
+            now_us=int(begin.now_s * 1e6),
+            highest_us=highest_us if highest_us > BEGINNING else None,
+            max_ahead_us=self.stream.max_ahead_us,
+            keep_late=self.stream.late_sink is not None,
+            sampling=given.sampling,
+            since_us=None if waited else self.early.since_us(begin.now_s),
+        )
+        where = entry.queries[0].logical.where_sql if len(entry.queries) == 1 else None
+        job = Ingest(self.stream, entry.plan, entry.handle, frame, where)
+        try:
+            messages = job.run(batch, owed)
+        except Exception as error:
+            culprits = find_culprits(job, batch, [q.logical for q in entry.queries], error)
+            if not culprits:
+                raise
+            return Culprits({int(entry.queries[n].uid): why for n, why in culprits.items()})
+        emitted.begin_firing(sessions=owed is not None and bool(owed.firing.session_lives))
+        told = list[Ingested]()
+        for message in messages:
+            match message.told if message.kind in _OURS else None:
+                case Ingested() as one:
+                    told.append(one)
+                case FilesUnreadable(reason):
+                    return FilesGivenUp(reason)
+        emitted.take(m for m in messages if m.kind not in _OURS)
+        return tuple(told)
 
-        Tuples of a stream that catches up have `waited` at the source for nobody knows how long."""
-        progress = self.state.progress
-        upto = max(self.state.emitted_upto_us, progress.watermark_us)
-        while True:
-            entry = self.plans[begin.version]
-            where = entry.queries[0].logical.where_sql if len(entry.queries) == 1 else None
-            frame = BatchFrame(
-                buckets=self.journal.buckets,
-                txn=begin.txn,
-                watermark_us=upto,
-                now_us=int(begin.now_s * 1e6),
-                highest_us=progress.highest_us if progress.highest_us > BEGINNING else None,
-                max_ahead_us=self.stream.max_ahead_us,
-                sinks=self._task_sinks(begin),
-                time_zone=self.setting.time_zone,
-                keep_late=self.stream.late_sink is not None,
-                sampling=self.state.sampling,
-                since_us=None if waited else self.early.since_us(begin.now_s),
-            )
-            job = Ingest(self.stream, entry.plan, entry.handle, frame, where)
-            owed = self._owed(begin, upto)
-            try:
-                messages = job.run(batch, owed)
-                unreadable = [str(m.value) for m in messages if m.kind == "unreadable"]
-                if not unreadable:
-                    return begin, owed, messages
-                take_back(self.queries.values(), begin.txn)
-                self.give_up_files(unreadable[0])
-                batch = batch.without_files()
-            except Exception as error:
-                culprits = find_culprits(job, batch, [q.logical for q in entry.queries], error)
-                if not culprits:
-                    raise
-                take_back(self.queries.values(), begin.txn)
-                reasons = {int(entry.queries[n].uid): reason for n, reason in culprits.items()}
-                begin = replace(begin, version=self.exclude(reasons))
-                self.journal.begin(begin)
+    def _after(self, told: tuple[Ingested, ...], batch: Batch | None) -> InputState:
+        """The input after what tasks have told of it."""
+        begin, given = self.begin, self.life.state.inputs[self.stream.name]
+        highest: dict[str, int] = {}
+        for info in told:
+            for partition, time_us in info.highest_us.items():
+                highest[partition] = max(highest.get(partition, time_us), time_us)
+        progress = given.progress.heard(highest, begin.now_s) if highest else given.progress
+        return replace(
+            given,
+            progress=progress.at(begin.now_s),
+            batch_id=begin.batch_id if batch is not None else given.batch_id,
+            offsets=None if given.offsets is None else after(given.offsets, begin.ranges),
+            tuples=given.tuples + sum(i.tuples for i in told),
+            without_time=given.without_time + sum(i.without_time for i in told),
+            from_future=given.from_future + sum(i.from_future for i in told),
+        )
 
-    def _owed(self, begin: Begin, upto: int) -> FireTask | None:
+    # -- firing -------------------------------------------------------------------------------
+
+    def _owed(self, upto: int) -> FireTask | None:
         """What the last batch made due and left. A stream that catches up answers nothing early,
         but what is made of a sample has to be answered while the sample is there."""
-        state = self.state
+        state = self.life.state
         if upto <= state.emitted_upto_us:
             return None
         early = self.early.due(
             starts_of(state.sections),
             upto,
-            state.progress.highest_us,
+            state.highest_us,
             state.closed_upto_us,
-            begin.now_s,
-            state.sampling,
+            self.begin.now_s,
+            state.inputs[self.stream.name].sampling,
             complete=True,
         )
-        job = self._fire_job(begin, "r", state.emitted_upto_us, upto, early)
-        return job.task(state.sections)
+        return self._fire_job("r", state.emitted_upto_us, upto, early).task(state.sections)
 
     def _fire_job(
         self,
-        begin: Begin,
         prefix: str,
         emitted_upto_us: int,
         watermark_us: int,
         early: tuple[EarlyDue, ...] = (),
     ) -> FireJob:
         """`prefix` is ``r`` for what the last batch left, ``f`` for what is due after this one."""
-        column = self.stream.schema.find(self.stream.schema.event_time)
+        state = self.life.state
+        known = EarlyKnown(
+            dict(state.closed_upto_us),
+            tuple(name for name, _ in state.answered),
+            self.early.learners(self.begin.now_s),
+        )
+        sampling = state.inputs[self.stream.name].sampling
         return FireJob(
             spark=self.spark,
-            journal=self.journal,
+            at=self.premises,
             plans=self.plans,
-            setting=self.setting,
-            begin=begin,
-            sinks=self._task_sinks(begin),
+            entry=self.entry,
+            prefix=prefix,
             emitted_upto_us=emitted_upto_us,
             watermark_us=watermark_us,
-            ntz=column is not None and column.type == "timestamp_ntz",
-            prefix=prefix,
-            take_back=lambda task: take_back(self.queries.values(), begin.txn, task),
-            purge=self.purge,
-            early=early,
-            closed_upto_us=dict(self.state.closed_upto_us),
-            sampled=self.early.sampled,
-            sampling=self.state.sampling,
-            learners=self.early.learners(begin.now_s),
-            answered=tuple(name for name, _ in self.state.answered),
+            approximate=Approximate(early, known, self.early.sampled, sampling),
+            take_back=self.take_back,
+            purge=self.life.purge,
+            ntz=self.stream.has_ntz_time,
         )
 
-    def _task_sinks(self, begin: Begin) -> dict[int, TaskSink]:
-        """One object for sinks that are alike: pickled once, whatever the number of queries."""
-        if begin.version not in self._sinks:
-            alike: dict[TaskSink, TaskSink] = {}
-            made = self._sinks[begin.version] = {}
-            for query in self.plans[begin.version].queries:
-                since = query.since_us if query.partial_first else None
-                sink = self.queries[int(query.uid)].sink.for_tasks(since)
-                made[int(query.uid)] = alike.setdefault(sink, sink)
-        return self._sinks[begin.version]
 
-    def _note_late(self, infos: list[dict[str, Any]]) -> dict[int, int]:
-        late = dict(self.state.late)
-        for info in infos:
-            for name, count in info["late"].items():
-                uid = int(name)
-                late[uid] = late.get(uid, 0) + count
-                if uid in self.queries:
-                    self.queries[uid].missed(count)
-        return late
-
-    def _deliver_late(self, emitter: Emitter, txn: int) -> None:
-        """Late tuples go to the stream's own sink, if it has one; at least once."""
-        if self.stream.late_sink is None or not emitter.late:
-            return
-        names = [c.name for c in self.stream.schema.columns]
-        table = pa.concat_tables([t.select(names) for t in emitter.late])
-        try:
-            self.stream.late_sink.deliver(self.spark, table, txn)
-        except Exception:
-            name = self.stream.schema.name
-            log.warning("the sink for late tuples of %r failed", name, exc_info=True)
+_OURS = {Ingested.__name__, FilesUnreadable.__name__}
+"""What the driver is told of ingest; other messages are about rows."""
 
 
-def take_back(queries: Iterable[Query], txn: int, task: str = "") -> None:
-    """Remove the files that an unfinished transaction has written to parquet sinks."""
-    for query in list(queries):
-        if query.sink.kind != "parquet":
-            continue
-        folder = Store(query.sink.options["path"])
-        prefix = part_prefix(txn, int(query.uid), task)
-        for name in folder.names():
-            if name.startswith(prefix):
-                folder.delete(name)
+def _late(state: PipelineState, told: Iterable[Ingested]) -> dict[int, int]:
+    late = dict(state.late)
+    for info in told:
+        for uid, count in info.late.items():
+            late[uid] = late.get(uid, 0) + count
+    return late
 
 
 def _closed(upto_us: Mapping[int, int], early: Iterable[EarlyDue]) -> dict[int, int]:
@@ -335,12 +296,3 @@ def _closed(upto_us: Mapping[int, int], early: Iterable[EarlyDue]) -> dict[int, 
     for one in early:
         closed |= {uid: max(one.span[1], closed.get(uid, BEGINNING)) for uid in one.uids}
     return closed
-
-
-def _highest(infos: list[dict[str, Any]]) -> dict[str, int]:
-    """The highest event time of each partition."""
-    highest: dict[str, int] = {}
-    for info in infos:
-        for partition, time_us in info["highest_us"].items():
-            highest[partition] = max(highest.get(partition, time_us), time_us)
-    return highest

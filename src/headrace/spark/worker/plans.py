@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from pyspark import SparkContext
 
 from headrace.kernels.compiled import CompiledGroup, CompiledPlan, PerQuery
 from headrace.kernels.shapes import Asked, asked_of
@@ -53,9 +56,21 @@ class PlanHandle:
         return _compiled[name]
 
 
-def packed(plan: SharedPlan, queries: dict[int, LogicalQuery]) -> bytes:
-    """A plan for broadcasting."""
-    return pickle.dumps((plan, queries), protocol=pickle.HIGHEST_PROTOCOL)
+class Broadcasts:
+    """Brings the plans of one pipeline to tasks, each once to every process that needs it."""
+
+    def __init__(self, context: SparkContext, pipeline: str) -> None:
+        self._context = context
+        self._pipeline = pipeline
+
+    def send(self, plan: SharedPlan, queries: Mapping[int, LogicalQuery]) -> PlanHandle:
+        """A plan with its queries."""
+        data = pickle.dumps((plan, dict(queries)), protocol=pickle.HIGHEST_PROTOCOL)
+        return PlanHandle(self._pipeline, int(plan.version), self._context.broadcast(data))
+
+    def withdraw(self, handle: PlanHandle) -> None:
+        """No task will ask for it again."""
+        handle.broadcast.destroy()
 
 
 _per_query: dict[tuple[int, ...], PerQuery] = {}

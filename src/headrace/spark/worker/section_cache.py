@@ -6,10 +6,14 @@ written, so what a process has decoded of it stays right for as long as it is ke
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from headrace.connectors.store import Store
+from headrace.errors import ExecutionError
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
 from headrace.kernels.compiled import Reader
@@ -55,10 +59,7 @@ class SectionCache:
         place = (store.address, tuple((r.file, r.offset) for r in refs), *key_groups)
         kept = self._kept.pop(place, None)
         if kept is None or kept.numbering is not reader.numbering:
-            read = [
-                sections.decode(store.read_range(r.file, r.offset, r.length), key_groups)
-                for r in refs
-            ]
+            read = [sections.decode(section_bytes(store, r), key_groups) for r in refs]
             blocks = laid_together(reader.aligned([c for c in read if c.keys.num_rows]))
             kept = _Kept(txn, reader.numbering, blocks)
         self._kept[place] = replace(kept, txn=txn)
@@ -85,6 +86,22 @@ class SectionCache:
     def nbytes(self) -> int:
         """How much is kept."""
         return sum(c.nbytes for kept in self._kept.values() for c in kept.blocks)
+
+
+def section_bytes(store: Store, ref: SectionRef) -> pa.Buffer:
+    """The bytes of a section, as they were written; raises ExecutionError where they are not."""
+    what = f"section at {ref.offset} of {store.path(ref.file)}"
+    advice = "restore the file from a copy, or begin with a new checkpoint"
+    try:
+        data = store.read_range(ref.file, ref.offset, ref.length)
+    except FileNotFoundError:
+        raise ExecutionError(f"{what} is missing: there is no such file; {advice}") from None
+    if len(data) != ref.length:
+        found = f"{ref.length} bytes were written, {len(data)} are there"
+        raise ExecutionError(f"{what} is damaged: {found}; {advice}")
+    if zlib.crc32(data) != ref.crc32:
+        raise ExecutionError(f"{what} is damaged: its checksum differs; {advice}")
+    return data
 
 
 CACHE = SectionCache(256 << 20)

@@ -1,0 +1,193 @@
+"""Sinks: where the rows of a query go, and what each kind of sink can promise.
+
+A transaction's rows are staged, then committed or taken back. A sink says as a value where that
+happens: tasks write it themselves (`tasks`), the process keeps it for `Query.results` (`log`), or
+the driver hands it over after the commit (`outbox`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headrace.connectors.store import Store
+from headrace.errors import QueryError
+from headrace.query.logical import Output
+
+Place = Literal["tasks", "log", "outbox"]
+SinkFunction = Callable[..., object]
+
+
+class Sink(Protocol):
+    """Where one query's rows go."""
+
+    @property
+    def kind(self) -> str:
+        """The name it was asked for by."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """What else was said."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Who hands the rows over."""
+        ...
+
+    def check(self, outputs: Iterable[Output], label: str) -> None:
+        """Raise QueryError for an option that the query's columns do not bear out."""
+        ...
+
+    def stage(self, txn: int, uid: int, task: str, number: int, table: pa.Table) -> None:
+        """In a task: write some rows of a transaction, in every attempt to the same place."""
+        ...
+
+    def commit(self, table: pa.Table, txn: int) -> None:
+        """On the driver, after the transaction: hand over the rows of a window."""
+        ...
+
+    def abort(self, txn: int, uid: int, task: str = "") -> None:
+        """Take back what tasks have staged of a transaction that is done again."""
+        ...
+
+
+@dataclass(frozen=True)
+class SinkBase:
+    """What most sinks have no need to do."""
+
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, outputs: Iterable[Output], label: str) -> None:
+        pass
+
+    def stage(self, txn: int, uid: int, task: str, number: int, table: pa.Table) -> None:
+        pass
+
+    def commit(self, table: pa.Table, txn: int) -> None:
+        pass
+
+    def abort(self, txn: int, uid: int, task: str = "") -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class MemorySink(SinkBase):
+    """Kept in this process for `Query.results` and `Query.collect`, within bounds."""
+
+    kind: ClassVar[str] = "memory"
+    place: ClassVar[Place] = "log"
+
+    def check(self, outputs: Iterable[Output], label: str) -> None:
+        unknown = sorted(set(self.options) - {"rows", "bytes", "age"})
+        if unknown:
+            raise QueryError(
+                f"the memory sink has no option {unknown[0]!r}",
+                query=label,
+                choices=("rows", "bytes", "age"),
+            )
+
+
+@dataclass(frozen=True)
+class DigestSink(SinkBase):
+    """Counted and summed by tasks; only the largest value of the column ``event_time`` is kept."""
+
+    kind: ClassVar[str] = "digest"
+    place: ClassVar[Place] = "tasks"
+
+    @property
+    def event_time(self) -> str:
+        """The column whose largest value is told."""
+        return self.options.get("event_time", "")
+
+    def check(self, outputs: Iterable[Output], label: str) -> None:
+        times = [o.name for o in outputs if o.type in ("timestamp", "timestamp_ntz")]
+        if self.event_time and self.event_time not in times:
+            raise QueryError(
+                f"the digest sink's event_time is {self.event_time!r}, no time column of the "
+                "result",
+                query=label,
+                choices=times or ("SELECT …, MAX(time) AS event_time",),
+            )
+
+
+@dataclass(frozen=True)
+class ParquetSink(SinkBase):
+    """Written by tasks, exactly once: a file is named by its transaction, so whoever does the
+    transaction again replaces it."""
+
+    kind: ClassVar[str] = "parquet"
+    place: ClassVar[Place] = "tasks"
+
+    @property
+    def path(self) -> str:
+        """The folder."""
+        return self.options.get("path", "")
+
+    def check(self, outputs: Iterable[Output], label: str) -> None:
+        if not self.path:
+            raise QueryError("the parquet sink needs options={'path': …}", query=label)
+
+    def stage(self, txn: int, uid: int, task: str, number: int, table: pa.Table) -> None:
+        store = Store(self.path)
+        store.make()
+        out = pa.BufferOutputStream()
+        pq.write_table(table, out)
+        store.write(f"{_part(txn, uid, task)}-{number:04d}.parquet", out.getvalue())
+
+    def abort(self, txn: int, uid: int, task: str = "") -> None:
+        folder, prefix = Store(self.path), _part(txn, uid, task)
+        for name in folder.names():
+            if name.startswith(prefix):
+                folder.delete(name)
+
+
+@dataclass(frozen=True)
+class CallableSink(SinkBase):
+    """A function that gets every table on the driver, at least once. It cannot be stored: after a
+    restart it has to be given again."""
+
+    function: SinkFunction | None = None
+    kind: ClassVar[str] = "callable"
+    place: ClassVar[Place] = "outbox"
+
+    def commit(self, table: pa.Table, txn: int) -> None:
+        assert self.function is not None, "a lost function is refused before anything runs"
+        if _takes_two(self.function):
+            self.function(table, txn)
+        else:
+            self.function(table)
+
+
+def is_lost(sink: Sink) -> bool:
+    """Whether it is a function that did not survive a restart."""
+    return isinstance(sink, CallableSink) and sink.function is None
+
+
+def options_of(options: Mapping[str, Any] | None) -> dict[str, str]:
+    """Options as they are stored."""
+    return {str(k): str(v) for k, v in (options or {}).items()}
+
+
+def _part(txn: int, uid: int, task: str) -> str:
+    """How the files begin that one task writes for one query."""
+    return f"part-{txn:010d}-{uid}-{task}"
+
+
+def _takes_two(function: SinkFunction) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [
+        p
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+    return len(positional) >= 2 or any(p.kind == p.VAR_POSITIONAL for p in parameters)

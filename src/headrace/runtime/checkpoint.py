@@ -1,0 +1,127 @@
+"""The checkpoint of a session: who owns it, what it was made with, and whether that fits today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headrace.connectors.store import Store
+from headrace.errors import ExecutionError
+from headrace.query.schema import StreamSchema
+from headrace.runtime import codec
+from headrace.runtime.lease import Holder, Process, claim
+from headrace.runtime.records import Missing, read_record, write_record
+
+_NAME = "session.json"
+_UIDS = 1_000_000_000
+"""Every owner numbers its queries from a number of its own on, so that none is used twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """A stream as it was declared."""
+
+    event_time: str
+    columns: Mapping[str, str]
+    """Types by name."""
+
+    @classmethod
+    def of(cls, schema: StreamSchema) -> StreamRecord:
+        """What is noted of a stream."""
+        return cls(schema.event_time, {c.name: c.type for c in schema.columns})
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """What all of the checkpoint depends on."""
+
+    time_zone: str
+    ansi: bool
+    sharing: str
+    streams: Mapping[str, StreamRecord] = field(default_factory=dict)
+
+
+class Checkpoint:
+    """A folder that one session at a time owns."""
+
+    def __init__(self, store: Store, now_s: float) -> None:
+        """Claim it; raises CheckpointInUse where another session lives in it."""
+        self.store = store
+        self._holder = Holder(store, claim(store, now_s, Process.current()))
+
+    @property
+    def first_uid(self) -> int:
+        """Queries of this owner are numbered from here on."""
+        return (self._holder.lease.token - 1) * _UIDS + 1
+
+    def owned(self) -> None:
+        """Raise Fenced where another session has taken it over."""
+        self._holder.check()
+
+    def renew(self, now_s: float) -> None:
+        """Show that the owner lives."""
+        self._holder.renew(now_s)
+
+    def release(self, now_s: float) -> None:
+        """Let go of it."""
+        self._holder.release(now_s)
+
+    def admit(self, now: SessionRecord) -> None:
+        """Note what the session is made with; raises ExecutionError, with a sentence, where the
+        checkpoint was made with something that does not fit."""
+        before = self._before()
+        if before is not None:
+            self._check(before, now)
+            now = SessionRecord(
+                now.time_zone, now.ansi, now.sharing, {**before.streams, **now.streams}
+            )
+        write_record(self.store, _NAME, "session", codec.written(now))
+
+    def _before(self) -> SessionRecord | None:
+        try:
+            return codec.read(read_record(self.store, _NAME, "session"), SessionRecord)
+        except Missing:
+            if not self.store.sub("streams").folders():
+                return None
+            raise ExecutionError(
+                f"checkpoint {self.store.address} has no {_NAME}, though it is in use: it was made "
+                "by an earlier version of Headrace, or the file is lost; restore it from a copy, "
+                "or begin with a new checkpoint"
+            ) from None
+
+    def _check(self, before: SessionRecord, now: SessionRecord) -> None:
+        for what, old, new in (
+            ("the time zone", before.time_zone, now.time_zone),
+            ("ANSI mode", before.ansi, now.ansi),
+            ("sharing", before.sharing, now.sharing),
+        ):
+            if old != new:
+                raise self._unfit(f"it was made with {what} {old!r}, this session has {new!r}")
+        for name, old_stream in before.streams.items():
+            there = now.streams.get(name)
+            if there is None:
+                if not self.store.sub("streams", name).folders():
+                    continue
+                declared = ", ".join(sorted(now.streams)) or "none"
+                raise self._unfit(
+                    f"it has stream {name!r} with its queries, which is not declared (declared: "
+                    f"{declared}); a stream keeps its name"
+                )
+            if there.event_time != old_stream.event_time:
+                raise self._unfit(
+                    f"event time of stream {name!r} was {old_stream.event_time!r}, and is "
+                    f"{there.event_time!r}"
+                )
+            for column, kind in old_stream.columns.items():
+                found = there.columns.get(column)
+                if found != kind:
+                    became = f"is {found} now" if found is not None else "is gone"
+                    raise self._unfit(
+                        f"column {column!r} of stream {name!r} was {kind} and {became}"
+                    )
+
+    def _unfit(self, why: str) -> ExecutionError:
+        return ExecutionError(
+            f"checkpoint {self.store.address} does not fit: {why}; go on as it was, or begin with "
+            "a new checkpoint"
+        )
