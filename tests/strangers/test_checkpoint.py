@@ -144,6 +144,32 @@ def test_a_commit_that_was_cut_short_is_made_up_for_by_the_one_before(
     assert world.written == [(at(s), 1) for s in (0, 10, 20, 30, 40)]
 
 
+def test_a_batch_that_spark_takes_for_done_is_done_again_where_its_commit_is_lost(
+    world: World,
+) -> None:
+    files = world.path / "files"
+    files.mkdir()
+
+    def run(number: int, *seconds: float) -> None:
+        table = pa.Table.from_pylist(rows(seconds), schema=SCHEMA)
+        pq.write_table(table, files / f"{number}.parquet")
+        frame = world.spark.readStream.schema("k string, v bigint, s string, time timestamp")
+        with hr.Session(world.spark, checkpoint=str(world.checkpoint)) as session:
+            session.stream("s", frame.parquet(str(files)), event_time="time")
+            world.ask(session)
+            session.start()
+            session.process_all_available()
+
+    run(0, 1, 12)
+    run(1, 25, 31)
+    newest = max(world.log.glob("*.commit.json"))
+    while b'"batch_id":1' in newest.read_bytes():
+        newest.write_bytes(b"")
+        newest = max(p for p in world.log.glob("*.commit.json") if p.stat().st_size)
+    run(2, 45, 55)
+    assert world.written == [(at(s), 1) for s in (0, 10, 20, 30, 40)]
+
+
 def test_without_any_commit_that_can_be_read_it_says_so(world: World) -> None:
     world.run([1, 12])
     for path in world.log.glob("*.commit.json"):

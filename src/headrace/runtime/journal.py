@@ -38,8 +38,8 @@ class Found:
 
     state: PipelineState | None
     """The last commit that can be read; None in a new checkpoint."""
-    before: frozenset[str]
-    """Bucket files of the commit before it."""
+    before: PipelineState | None
+    """The commit before it, which can still be gone back to."""
     begun: Begin | None
     """The transaction that came after it, if it was begun."""
     changes: tuple[Change, ...]
@@ -117,7 +117,7 @@ class Journal:
         """Read all that an earlier run has left; raises ExecutionError, with a sentence for what
         does not fit together."""
         commits = [n for n in self._log.names() if n.endswith(".commit.json")]
-        state, before, lost = None, frozenset[str](), list[str]()
+        state, before, lost = None, None, list[str]()
         for name in reversed(commits):
             try:
                 read = self._read(self._log, name, "commit", PipelineState)
@@ -128,7 +128,7 @@ class Journal:
             if state is None:
                 state = read
             else:
-                before = read.files
+                before = read
                 break
         if state is None and (lost or self._is_used()):
             raise ExecutionError(self._nothing_to_go_on_with(lost))
@@ -200,6 +200,16 @@ class Journal:
             return codec.read(data, cls)
         except ValueError as error:
             raise Damaged(f"checkpoint record {store.path(name)} is damaged: {error}") from error
+
+    def call_again(self, batch_id: int) -> None:
+        """Let Spark call for a batch again that it takes for done: its commit was lost here. Spark
+        does the last batch of its offsets that its own commits do not have."""
+        for folder, first in (("commits", batch_id), ("offsets", batch_id + 1)):
+            log = self.store.sub("spark", folder)
+            for name in log.names():
+                if name.isdigit() and int(name) >= first:
+                    log.delete(name)
+                    log.delete(f".{name}.crc")
 
     # -- buckets ------------------------------------------------------------------------------
 

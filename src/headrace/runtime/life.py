@@ -157,10 +157,12 @@ class Life:
     """Batches in a row that had far more than the plan was made for."""
     begun: Begin | None = None
     """A transaction that was begun and is not committed."""
-    committed: frozenset[str] = frozenset()
-    """Bucket files of the last commit."""
+    committed: PipelineState | None = None
+    """The last commit."""
+    before: PipelineState | None = None
+    """The commit before it, which can still be gone back to."""
     doomed: frozenset[str] = frozenset()
-    """Bucket files that only the commit before it needs; they go with the next one."""
+    """Bucket files that the last commit no longer needs; they go with the next one."""
     purge: bool = False
     """Whether the state should be rewritten without queries that are gone."""
     first_change: int = 0
@@ -256,18 +258,21 @@ def finished(
     state = replace(
         outcome.state,
         version=life.version,
+        ran=life.version if life.begun is None else life.begun.version,
         late={u: n for u, n in outcome.state.late.items() if QueryUid(u) in active},
         closed_upto_us={
             u: t for u, t in outcome.state.closed_upto_us.items() if QueryUid(u) in active
         },
         delivered=dict(delivered),
     )
-    unneeded = (life.committed | outcome.used_files) - state.files
+    known = life.committed.files if life.committed is not None else frozenset()
+    unneeded = (known | outcome.used_files) - state.files
     after = replace(
         life,
         state=state,
         begun=None,
-        committed=state.files,
+        committed=state,
+        before=life.committed,
         doomed=unneeded,
         purge=life.purge and not purged,
     )
@@ -347,8 +352,13 @@ def _applied(life: Life, change: Change, logical: Mapping[int, LogicalQuery]) ->
 
 
 def _needed_only(life: Life) -> Life:
-    """Without editions that neither a section, nor a transaction, nor the next plan needs."""
-    needed = {s.version for s in life.state.sections if s.uids is None} | {life.version}
+    """Without editions that neither a section, nor a commit that can be gone back to, nor a
+    transaction, nor the next plan needs."""
+    needed = {life.version}
+    for state in (life.state, life.committed, life.before):
+        needed |= state.versions if state is not None else frozenset()
+    if life.committed is not None:
+        needed.add(life.committed.ran)
     if life.begun is not None:
         needed.add(life.begun.version)
     editions = {v: e for v, e in life.editions.items() if v in needed}
@@ -407,11 +417,19 @@ def restored(
     changes: Sequence[Change],
     logical: Mapping[int, LogicalQuery],
     begun: Begin | None,
+    before: PipelineState | None,
 ) -> Life:
-    """The life that the changelogs of an earlier run lead to, with the state that it committed."""
+    """The life that the changelogs of an earlier run lead to, with the state that it committed; the
+    commit before it can be gone back to."""
     first = changes[0].version if changes else 0
     at = replace(
-        life, status="restoring", begun=begun, first_change=first, committed=life.state.files
+        life,
+        status="restoring",
+        begun=begun,
+        first_change=first,
+        committed=life.state,
+        before=before,
+        doomed=(before.files if before is not None else frozenset()) - life.state.files,
     )
     for change in changes:
         at = _applied(at, change, logical)

@@ -44,6 +44,8 @@ class PipelineState:
     txn: int = 0
     version: int = 0
     """The last changelog there was."""
+    ran: int = 0
+    """The version of the plan that the transaction ran under."""
     emitted_upto_us: int = BEGINNING
     sections: tuple[SectionRef, ...] = ()
     late: Mapping[int, int] = field(default_factory=dict)
@@ -84,6 +86,11 @@ class PipelineState:
     def files(self) -> frozenset[str]:
         """The bucket files that live sections and early answers are in."""
         return frozenset(s.file for s in self.sections) | {name for name, _ in self.answered}
+
+    @property
+    def versions(self) -> frozenset[int]:
+        """Of plans that tell what live sections hold."""
+        return frozenset(s.version for s in self.sections if s.uids is None)
 
     def after_input(self, stream: str, given: InputState) -> PipelineState:
         """With one input moved on."""

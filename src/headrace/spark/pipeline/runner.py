@@ -240,7 +240,6 @@ class Pipeline:
         now = replace(
             now,
             state=now.state.after_input(self.stream.name, replace(given, offsets=begins)),
-            doomed=found.before - now.state.files,
         )
         logical: dict[int, LogicalQuery] = {}
         gone = {e.uid for change in found.changes for e in change.deleted}
@@ -249,9 +248,9 @@ class Pipeline:
                 logical[record.uid], handle = remake(record, record.uid not in gone)
                 if handle is not None:
                     self._add(handle)
-        self._life = lives.restored(now, found.changes, logical, found.begun)
+        self._life = lives.restored(now, found.changes, logical, found.begun, found.before)
         self._plans.keep(set())
-        for version in {s.version for s in self._life.state.sections if s.uids is None}:
+        for version in self._life.state.versions:
             self._plans.entry(version, self._life.editions[version])
         for query in self._life.active:
             self._handles[int(query.uid)].activated(query.since_us)
@@ -259,11 +258,13 @@ class Pipeline:
             if uid in self._handles:
                 self._handles[uid].missed(late)
         self._serve()
-        self._journal.drop_orphans(self._life.state.files | found.before)
+        self._journal.drop_orphans(self._life.state.files | self._life.doomed)
         begun = self._life.begun
         if begun is not None:
             for uid, sink in self._sinks.items():
                 sink.abort(begun.txn, uid)
+            if begun.kind == "batch" and self.stream.rows_in_jvm:
+                self._journal.call_again(begun.batch_id)
 
     def _fitting(self, state: PipelineState) -> PipelineState:
         """A committed state, under the settings of today; raises where they do not fit."""
