@@ -260,7 +260,7 @@ def _refused(world: World, why: str, **options: object) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"partitions": 2}, r"stream 's' had 1 partitions and has 2"),
+        ({"partitions": 1}, r"stream 's' has no partition '1' any more \(2 before, 1 now\)"),
         (
             {"schema": pa.schema([pa.field("k", pa.int64()), *list(SCHEMA)[1:]])},
             r"column 'k' of stream 's' was string and is bigint now",
@@ -273,10 +273,30 @@ def _refused(world: World, why: str, **options: object) -> None:
 def test_what_does_not_fit_is_refused_with_a_sentence(
     world: World, change: dict[str, object], why: str
 ) -> None:
-    world.run([1, 12])
+    world = dataclasses.replace(world, partitions=2)
+    _run_all(world, [1, 12])
     _refused(dataclasses.replace(world, **change), why)  # type: ignore[arg-type]
-    world.run([25])
-    assert world.written == [(at(0), 1), (at(10), 1)]
+    _run_all(world, [25, 31])
+    assert world.written == [(at(s), 2) for s in (0, 10, 20)]
+
+
+def test_a_partition_that_is_new_is_read_from_its_beginning(world: World) -> None:
+    world.run([1, 12])
+    _run_all(dataclasses.replace(world, partitions=2), [25, 31])
+    assert world.written == [(at(0), 1), (at(10), 1), (at(20), 2)]
+
+
+def _run_all(world: World, seconds: list[float]) -> None:
+    """A session in which the same tuples come in every partition."""
+    stream = hr.testing.MemoryStream(
+        SCHEMA, path=world.path / "stream", partitions=world.partitions
+    )
+    with world.session() as session:
+        world.ask(session)
+        session.start()
+        for partition in range(world.partitions):
+            stream.push(rows(seconds), partition=partition)
+        session.process_all_available()
 
 
 @pytest.mark.parametrize(

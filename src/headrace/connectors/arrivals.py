@@ -1,6 +1,6 @@
 """When the tuples of an Arrow source came, as far as it was asked.
 
-A source that has ``newest_offsets()`` is asked once for all of its pipelines. What it answered is
+A source that tells how far it has come is asked once for all of its pipelines. What it answered is
 kept with the time, so that an offset has a time and a time has offsets, to the gap between two
 answers.
 """
@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 from headrace.connectors.offsets import Came, Offsets, Range
-from headrace.connectors.sources import ArrowSource
+from headrace.connectors.source import Source
 
 _ASK_EVERY_S = 0.02
 _POINTS = 64
@@ -25,12 +25,13 @@ _KEPT = 20_000
 class Arrivals:
     """Of one source, for all pipelines that read it. Safe to use from any thread."""
 
-    def __init__(self, source: ArrowSource, now: Callable[[], float] = time.time) -> None:
-        self._ask: Callable[[], Offsets] | None = getattr(source, "newest_offsets", None)
+    def __init__(self, source: Source, now: Callable[[], float] = time.time) -> None:
+        able = source.abilities
+        self._ask = source.newest if able.newest and able.counts else None
         self._now = now
         self._lock = threading.Lock()
         self._times: list[float] = []
-        self._offsets: list[Offsets] = []
+        self._offsets: list[dict[str, int]] = []
 
     @property
     def known(self) -> bool:
@@ -44,7 +45,7 @@ class Arrivals:
             now = self._now()
             if not self._times or now - self._times[-1] >= within_s:
                 self._times.append(now)
-                self._offsets.append(tuple(self._ask()))
+                self._offsets.append({p: int(o) for p, o in self._ask().items()})
                 if len(self._times) > _KEPT:
                     del self._times[: _KEPT // 2], self._offsets[: _KEPT // 2]
             return self._offsets[-1]
@@ -53,8 +54,8 @@ class Arrivals:
         """When the first tuple after these offsets came; None when none has."""
         with self._lock:
             found = []
-            for partition, offset in enumerate(start):
-                at = bisect_right(self._offsets, offset, key=lambda o, p=partition: o[p])  # type: ignore[misc]
+            for partition, offset in start.items():
+                at = bisect_right(self._offsets, int(offset), key=lambda o, p=partition: o[p])  # type: ignore[misc]
                 if at < len(self._times):
                     found.append(self._times[at])
             return min(found, default=None)
@@ -62,8 +63,8 @@ class Arrivals:
     def of(self, mine: Range) -> Came:
         """When the tuples of a range came, at some offsets of it."""
         with self._lock:
-            low = bisect_right(self._offsets, mine.start, key=lambda o: o[mine.partition])
-            high = bisect_left(self._offsets, mine.end, key=lambda o: o[mine.partition])
+            low = bisect_right(self._offsets, int(mine.start), key=lambda o: o[mine.partition])
+            high = bisect_left(self._offsets, int(mine.end), key=lambda o: o[mine.partition])
             numbers = range(max(low - 1, 0), min(high + 1, len(self._times)))
             step = max(len(numbers) // _POINTS, 1)
             kept = sorted({*numbers[::step], *numbers[-1:]})

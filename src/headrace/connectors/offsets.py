@@ -1,20 +1,25 @@
-"""Offsets of an Arrow source, per partition, and what lies between two of them."""
+"""Offsets of a source, by the name of a partition, and what lies between two of them.
+
+What an offset means is the source's business: here they are only told apart and kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-Offsets = tuple[int, ...]
+Offset = int | str
+Offsets = Mapping[str, Offset]
+"""By partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
     """Some tuples of one partition."""
 
-    partition: int
-    start: int
-    end: int
+    partition: str
+    start: Offset
+    end: Offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +31,14 @@ class Came:
 
 
 def between(start: Offsets, upto: Offsets) -> tuple[Range, ...]:
-    """What lies between, of partitions that have anything there."""
-    both = enumerate(zip(start, upto, strict=True))
-    return tuple(Range(p, s, e) for p, (s, e) in both if e > s)
+    """What lies between, of partitions that have moved on.
+
+    >>> between({"a": 3, "b": 7}, {"a": 5, "b": 7})
+    (Range(partition='a', start=3, end=5),)
+    """
+    return tuple(Range(p, start[p], end) for p, end in upto.items() if end != start[p])
 
 
-def after(start: Offsets, read: Sequence[Range]) -> Offsets:
+def after(start: Offsets, read: Sequence[Range]) -> dict[str, Offset]:
     """Where the next batch begins."""
-    ends = {r.partition: r.end for r in read}
-    return tuple(ends.get(p, at) for p, at in enumerate(start))
+    return {**start, **{r.partition: r.end for r in read}}

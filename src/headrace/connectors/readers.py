@@ -1,4 +1,4 @@
-"""All pipelines that read one Arrow source: what none of them needs any more."""
+"""All pipelines that read one source: what none of them needs any more."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import threading
 
 from headrace.connectors.arrivals import Arrivals
 from headrace.connectors.offsets import Offsets
-from headrace.connectors.sources import ArrowSource
+from headrace.connectors.source import Source
 
 
 class Readers:
     """Tells a source that keeps tuples when nobody will read them again."""
 
-    def __init__(self, source: ArrowSource) -> None:
+    def __init__(self, source: Source) -> None:
         self.arrivals = Arrivals(source)
         self._source = source
-        self._tell = getattr(source, "commit", None)
         self._lock = threading.Lock()
         self._read: dict[str, Offsets] = {}
         self._told: Offsets | None = None
 
-    def joins(self, name: str, offsets: Offsets | None) -> Offsets:
-        """A pipeline will read from these offsets on, or from where a new stream begins.
+    def enters(self, name: str, offsets: Offsets | None) -> Offsets:
+        """A pipeline will read from these offsets on, or from where a new stream begins; so does a
+        partition that it does not know yet.
 
         Under the lock, so that nobody lets go meanwhile of what it will read.
         """
         with self._lock:
-            begins = self._source.initial_offsets() if offsets is None else offsets
+            begins = {**self._source.initial(), **(offsets or {})}
             self._read[name] = begins
             self._told = self._needed()
             return begins
@@ -44,10 +44,14 @@ class Readers:
             self._tell_all()
 
     def _tell_all(self) -> None:
-        if self._tell is not None and self._read and self._needed() != self._told:
-            self._told = self._needed()
-            self._tell(self._told)
+        if not self._source.abilities.releases or not self._read:
+            return
+        needed = self._needed()
+        if needed != self._told:
+            self._told = needed
+            self._source.release(needed)
 
     def _needed(self) -> Offsets:
         """The slowest of each partition counts."""
-        return tuple(min(of_all) for of_all in zip(*self._read.values(), strict=True))
+        read = list(self._read.values())
+        return {p: self._source.first([o[p] for o in read]) for p in read[0]}

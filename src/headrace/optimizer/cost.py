@@ -72,7 +72,7 @@ class Candidate:
         return self.classes * len(self.members) <= LARGEST_LAYOUT
 
     @property
-    def joins(self) -> bool:
+    def is_shareable(self) -> bool:
         """Whether others may share its classes. Not where a query has so many columns that codes
         cannot be looked up in a table: all others would pay for that, too."""
         return self.fits and self.grid <= LARGEST_GRID

@@ -32,7 +32,7 @@ def group_queries(
             last = len(groups) if len(groups) <= _MANY else min(left + 2, len(groups))
             for right in range(left + 1, last):
                 merged = groups[left].with_(groups[right])
-                if not merged.joins:
+                if not merged.is_shareable:
                     continue
                 saved = groups[left].cost + groups[right].cost - merged.cost
                 if saved > 0 and (best is None or saved > best[0]):

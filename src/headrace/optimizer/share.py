@@ -74,7 +74,7 @@ def share(
         for family in _families_of(query, rows_in_jvm=rows_in_jvm):
             families.setdefault(family, []).append(query)
     if sub_stream_us is not None:
-        families = _joined(families, sub_stream_us, stats)
+        families = _together(families, sub_stream_us, stats)
     groups: list[Group] = []
     for family, members in families.items():
         for candidate in _grouped(family, members, stats):
@@ -123,7 +123,7 @@ def _families_of(query: ActiveQuery, *, rows_in_jvm: bool) -> list[Family]:
     return [main, *(replace(main, value=value, sketch=sketch) for value, sketch in ordered)]
 
 
-def _joined(
+def _together(
     families: dict[Family, list[ActiveQuery]], sub_stream_us: int, statistics: Statistics
 ) -> dict[Family, list[ActiveQuery]]:
     """Families in which approximate queries share groups with exact ones, where that is cheaper

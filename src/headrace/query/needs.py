@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from headrace.query.logical import AggregateCall, Expression, Function, LogicalQuery
-from headrace.query.plan import Op, Partial, derived_name, joined
+from headrace.query.plan import Op, Partial, composed, derived_name
 from headrace.query.predicate import truths_of
 
 _OPS: dict[Function, Op] = {
@@ -46,7 +46,7 @@ def need_of(call: AggregateCall) -> Need:
     if call.function in (Function.COUNT_DISTINCT, Function.PERCENTILE_APPROX):
         return Need(value=column_name(argument))
     if call.function in (Function.KMEANS, Function.KMEANS_COST):
-        return Need(value=joined([column_name(e) for e in (argument, *call.coordinates)]))
+        return Need(value=composed([column_name(e) for e in (argument, *call.coordinates)]))
     if call.function is Function.APPROX_COUNT_DISTINCT:
         precision = math.ceil(2.0 * math.log(1.106 / call.relative_sd) / math.log(2.0))
         return Need(value=column_name(hashed(argument)), sketch=precision)

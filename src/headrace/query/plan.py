@@ -40,17 +40,17 @@ class Partial:
 
 
 ROWS = Partial("rows")
-RANK = Partial("max", "_rank")
+RANK = Partial("max", "__hr_rank")
 """The rank of an HLL++ register."""
-LAST_TIME = Partial("max", "_time", "timestamp")
+LAST_TIME = Partial("max", "__hr_time", "timestamp")
 """The last event time of a run: session groups keep it beside what they are asked for."""
 LARGEST_GRID = 1 << 20
 """Combinations of codes that are looked up in a table: eight megabytes in every worker."""
 LARGEST_LAYOUT = 1 << 22
 """Classes × queries of a group. To turn so many into queries takes a tenth of a second for every
 slice, however few keys there are: then one result per query is cheaper than one per class."""
-_JOINED = "\x1f"
-COMPUTED = frozenset({"_rank", "_time"})
+_BETWEEN = "\x1f"
+COMPUTED = frozenset({"__hr_rank", "__hr_time"})
 """Columns the kernels make themselves."""
 
 
@@ -138,14 +138,14 @@ class SharedPlan:
         return tuple(sorted(wanted))
 
 
-def joined(names: Sequence[str]) -> str:
+def composed(names: Sequence[str]) -> str:
     """The name of a value that is made of several columns."""
-    return _JOINED.join(names)
+    return _BETWEEN.join(names)
 
 
 def parts_of(value: str) -> tuple[str, ...]:
     """The columns that a value is made of."""
-    return tuple(value.split(_JOINED))
+    return tuple(value.split(_BETWEEN))
 
 
 def derived_name(sql: str) -> str:

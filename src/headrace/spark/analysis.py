@@ -15,7 +15,7 @@ from headrace.errors import QueryError, near
 from headrace.kernels.holistic import HllTables
 from headrace.kernels.kmeans import kmeans
 from headrace.query.schema import Column, StreamSchema
-from headrace.spark.internals import ReadingClass, reading_class, told
+from headrace.spark.internals import ReadingClass, hll_tables, reading_class, told
 from headrace.sql.tree import Node, Operator, Statement, Writer
 
 _COPIED = (
@@ -145,13 +145,9 @@ def columns_of(schema: StructType) -> tuple[Column, ...]:
 
 def read_hll_tables(spark: SparkSession) -> HllTables:
     """The bias tables of Spark's approx_count_distinct, by way of the JVM gateway."""
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    helper = getattr(
-        getattr(jvm, "org.apache.spark.sql.catalyst.util.HyperLogLogPlusPlusHelper$"), "MODULE$"
-    )
+    thresholds, raw_estimates, biases = hll_tables(spark)
     return HllTables(
-        thresholds=np.array(list(helper.THRESHOLDS())),
-        raw_estimates=tuple(np.array(list(row)) for row in helper.RAW_ESTIMATE_DATA()),
-        biases=tuple(np.array(list(row)) for row in helper.BIAS_DATA()),
+        thresholds=np.array(thresholds),
+        raw_estimates=tuple(np.array(row) for row in raw_estimates),
+        biases=tuple(np.array(row) for row in biases),
     )

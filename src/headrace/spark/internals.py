@@ -9,7 +9,9 @@ from threading import Lock
 from typing import Any
 
 import pyspark
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.errors import HeadraceError
 
@@ -72,4 +74,114 @@ def reading_class(spark: SparkSession) -> ReadingClass:
 def told(answer: str) -> Mapping[str, Any]:
     """What a reading says."""
     found: dict[str, Any] = json.loads(answer)
+    return found
+
+
+# -- batches of file streams --------------------------------------------------------------------
+
+_SEEN_THROUGH = {"Project", "Filter", "SubqueryAlias"}
+"""Operators without state, through which a query's needs are passed down."""
+
+
+def is_parquet(stream: DataFrame) -> bool:
+    """Whether a streaming DataFrame is nothing but a stream of parquet files."""
+    plan = stream._jdf.queryExecution().analyzed()
+    if plan.getClass().getSimpleName() != "StreamingRelation":
+        return False
+    return str(plan.dataSource().className()) == "parquet"
+
+
+def batch_plan(streaming: StreamingQuery) -> Any:
+    """What Spark has analysed for the batch that a streaming query runs, below the sink."""
+    query: Any = streaming
+    return query._jsq.streamingQuery().lastExecution().analyzed().child()
+
+
+def depth_of_files(plan: Any) -> int:
+    """How many operators lie above the files."""
+    depth = 0
+    while (kind := plan.getClass().getSimpleName()) in _SEEN_THROUGH:
+        plan = plan.child()
+        depth += 1
+    if kind != "LogicalRelation":
+        raise ValueError(f"{kind} is not a scan of files")
+    return depth
+
+
+class FileRelation:
+    """The files that a batch is, as its plan tells."""
+
+    def __init__(self, session: SparkSession, plan: Any) -> None:
+        self._session = session
+        self._relation = plan.child().relation()
+
+    @property
+    def format(self) -> str:
+        """The class that reads them."""
+        return str(self._relation.fileFormat().getClass().getSimpleName())
+
+    @property
+    def partition_columns(self) -> int:
+        """How many columns are the names of folders."""
+        return int(self._relation.partitionSchema().length())
+
+    @property
+    def schema_json(self) -> str:
+        """Columns that are in the files."""
+        return str(self._relation.dataSchema().json())
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What the reader was told, by name in small letters."""
+        jvm: Any = self._session._jvm
+        scala = self._relation.options().toSeq()
+        listed = jvm.scala.jdk.javaapi.CollectionConverters.asJava(scala)
+        return {str(o._1()).lower(): str(o._2()) for o in listed}
+
+    @property
+    def paths(self) -> list[str]:
+        """Where they are."""
+        told = str(self._relation.location().rootPaths().mkString("\0"))
+        return told.split("\0") if told else []
+
+
+def unmarked(batch: DataFrame, plan: Any, depth: int) -> DataFrame:
+    """The plan below the marker for the sink, with its leaf no longer marked as a stream."""
+    session = batch.sparkSession
+    jvm: Any = session._jvm
+    nodes = []
+    for _ in range(depth):
+        nodes.append(plan)
+        plan = plan.child()
+    plan = plan.copy(plan.relation(), plan.output(), plan.catalogTable(), False, plan.stream())
+    for node in reversed(nodes):
+        plan = node.withNewChildren(jvm.PythonUtils.toSeq([plan]))
+    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return DataFrame(made, session)
+
+
+# -- facts ----------------------------------------------------------------------------------------
+
+
+def hll_tables(spark: SparkSession) -> tuple[list[float], list[list[float]], list[list[float]]]:
+    """Thresholds, raw estimates and biases of Spark's approx_count_distinct."""
+    jvm: Any = spark.sparkContext._jvm
+    helper = getattr(
+        getattr(jvm, "org.apache.spark.sql.catalyst.util.HyperLogLogPlusPlusHelper$"), "MODULE$"
+    )
+    return (
+        list(helper.THRESHOLDS()),
+        [list(row) for row in helper.RAW_ESTIMATE_DATA()],
+        [list(row) for row in helper.BIAS_DATA()],
+    )
+
+
+def executor_memory(context: SparkContext) -> list[tuple[float, float]]:
+    """Of every executor: the most it may hold, and what is left of it."""
+    jsc: Any = context._jsc
+    status = jsc.sc().getExecutorMemoryStatus().values().iterator()
+    found = []
+    while status.hasNext():
+        pair = status.next()
+        found.append((float(pair._1()), float(pair._2())))
     return found

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from pyspark import SparkContext
 
+from headrace.connectors.source import Source
 from headrace.scheduling.snapshot import Memory
+from headrace.spark.internals import executor_memory
 
 _ASK_S = 0.5
 _ASK_EXECUTORS_S = 5.0
@@ -24,7 +25,7 @@ class MemoryGauge:
     def __init__(
         self,
         context: SparkContext,
-        sources: Callable[[], Iterable[Any]],
+        sources: Callable[[], Iterable[Source]],
         state_bytes: Callable[[], int],
         state_bound: int | None,
     ) -> None:
@@ -49,9 +50,8 @@ class MemoryGauge:
         if self._state_bound is not None:
             shares["state"] = self._state_bytes() / self._state_bound
         for number, source in enumerate(self._sources()):
-            ask = getattr(source, "memory", None)
-            if ask is not None:
-                used, bound = ask()
+            if source.abilities.memory:
+                used, bound = source.memory()
                 shares[f"source {number}"] = used / bound if bound > 0 else 0.0
         return shares
 
@@ -65,15 +65,5 @@ class MemoryGauge:
 
 
 def _fullest(context: SparkContext) -> float:
-    """Spark's own account of every executor: the most it may hold, and what is left of it."""
-    status = context._jsc.sc().getExecutorMemoryStatus().values().iterator()
-    shares = [0.0]
-    while status.hasNext():
-        most, left = (float(status_part) for status_part in _pair(status.next()))
-        if most > 0:
-            shares.append(1.0 - left / most)
-    return max(shares)
-
-
-def _pair(pair: Any) -> tuple[Any, Any]:
-    return pair._1(), pair._2()
+    """Spark's own account of every executor."""
+    return max([0.0, *(1.0 - left / most for most, left in executor_memory(context) if most > 0)])

@@ -105,7 +105,7 @@ class Session:
             self._clock,
             used_memory=MemoryGauge(
                 spark.sparkContext,
-                lambda: [s.source for s in self._streams.values()],
+                lambda: [s.source for s in self._streams.values() if s.source is not None],
                 lambda: sum(p.state.state_bytes for p in list(self._pipelines.values())),
                 state_bytes,
             ).read,

@@ -13,15 +13,17 @@ from pyspark.sql.types import StructType
 
 from headrace.connectors.readers import Readers
 from headrace.connectors.sinks import Sink
+from headrace.connectors.source import Numbered, Source
 from headrace.connectors.sources import ArrowSource
 from headrace.errors import QueryError, near
 from headrace.exchange.upstream import Upstream
 from headrace.query.accuracy import CLOSINGS, Closing
 from headrace.query.schema import StreamSchema, quoted
 from headrace.spark.analysis import columns_of
-from headrace.spark.ingest.file_scan import is_parquet
+from headrace.spark.internals import is_parquet
 from headrace.types import duration_us
 
+RESERVED = "__hr_"
 _TIMES = {"timestamp", "timestamp_ntz"}
 
 
@@ -30,7 +32,10 @@ class Stream:
     """What `session.stream` declared."""
 
     schema: StreamSchema
-    source: DataFrame | ArrowSource
+    frame: DataFrame | None
+    """Where Spark reads the tuples."""
+    source: Source | None
+    """Where tasks fetch them."""
     struct: StructType
     lateness_us: int
     idle_after_s: float
@@ -76,6 +81,12 @@ class Stream:
             )
         schema = StreamSchema(name, columns_of(struct), event_time)
         names = [c.name for c in schema.columns]
+        ours = [n for n in names if n.lower().startswith(RESERVED)]
+        if ours:
+            raise QueryError(
+                f"stream {name!r} has a column {ours[0]!r}, and {RESERVED}… are names of Headrace",
+                choices=("withColumnRenamed(…)",),
+            )
         column = schema.find(event_time)
         if column is None:
             raise QueryError(
@@ -102,7 +113,8 @@ class Stream:
             raise QueryError(f"stream {name!r}: lateness may not be negative")
         return cls(
             schema=StreamSchema(name, schema.columns, column.name),
-            source=source,
+            frame=source if isinstance(source, DataFrame) else None,
+            source=None if isinstance(source, DataFrame) else Numbered(source),
             struct=struct,
             lateness_us=late,
             idle_after_s=duration_us(idle_after) / 1e6,
@@ -127,25 +139,25 @@ class Stream:
     @property
     def rows_in_jvm(self) -> bool:
         """Whether Spark itself reads the tuples."""
-        return isinstance(self.source, DataFrame)
+        return self.frame is not None
 
     @cached_property
     def reads_files(self) -> bool:
         """Whether tasks can probably read the tuples by themselves, without the JVM."""
-        return isinstance(self.source, DataFrame) and is_parquet(self.source)
+        return self.frame is not None and is_parquet(self.frame)
 
     @cached_property
     def readers(self) -> Readers:
         """Of an Arrow source: all pipelines that read it."""
-        assert not isinstance(self.source, DataFrame)
+        assert self.source is not None
         return Readers(self.source)
 
     @property
     def partitions(self) -> tuple[str, ...]:
         """Partitions known beforehand."""
-        if isinstance(self.source, DataFrame):
+        if self.source is None:
             return () if self.partition is not None else ("0",)
-        return tuple(str(p) for p in range(self.source.partitions))
+        return self.source.partitions
 
     @property
     def time_sql(self) -> str:
@@ -160,5 +172,5 @@ class Stream:
     @property
     def arrow_schema(self) -> pa.Schema:
         """Columns of an Arrow source."""
-        assert not isinstance(self.source, DataFrame)
+        assert self.source is not None
         return self.source.schema

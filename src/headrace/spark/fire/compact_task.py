@@ -40,7 +40,7 @@ def run_compaction(
     first = unit.refs[0]
     slices = tuple(made.slices.tolist())
     if first.session:
-        last = next(s for s in made.states if s.partial.column == "_time").parts["v"]
+        last = next(s for s in made.states if s.partial.column == "__hr_time").parts["v"]
         slices = (int(made.slices.min()), int(last.max()))
     ref = replace(
         first,

@@ -26,11 +26,11 @@ UNTIMED, AHEAD, UNWANTED = (-(2**63) + n for n in (1, 2, 3))
 
 def aggregates_sql(group: Group, sql_of: Callable[[str], str]) -> list[str]:
     """The aggregates Catalyst computes per slice and key, as named columns."""
-    columns = ["count(1) AS _rows"]
+    columns = ["count(1) AS __hr_rows"]
     for number, partial in enumerate(group.partials):
         if partial.op == "rows" or partial.column is None:
             continue
-        name = f"if(_code IS NULL, {sql_of(partial.column)}, NULL)"
+        name = f"if(__hr_code IS NULL, {sql_of(partial.column)}, NULL)"
         columns.append(f"count({name}) AS _n{number}")
         if partial.op in ("sum", "min", "max"):
             columns.append(f"{partial.op}({name}) AS _v{number}")
@@ -63,7 +63,7 @@ class WriteSections:
         if held:
             table = pa.Table.from_batches(held)
             info = _progress(table)
-            table = table.filter(pc.greater(table.column("_slice"), UNWANTED))
+            table = table.filter(pc.greater(table.column("__hr_slice"), UNWANTED))
             if table.num_rows:
                 cells = cells_of(table, task.compiled.groups[group.number])
                 writer.add(task.compiled.plan, group, cells)
@@ -75,7 +75,7 @@ class WriteSections:
         """A slice lies in the same windows as its tuples, so its start tells whether it is late."""
         member = group.members[0]
         assert isinstance(member.window, TimeWindow)
-        starts, rows = table.column("_slice").to_numpy(), table.column("_rows").to_numpy()
+        starts, rows = table.column("__hr_slice").to_numpy(), table.column("__hr_rows").to_numpy()
         end = member.window.first_end_after(starts)
         closed = (end > starts) & (end <= self.frame.watermark_us) & (starts >= member.since_us)
         count = int(rows[closed].sum())
@@ -84,11 +84,11 @@ class WriteSections:
 
 def _progress(table: pa.Table) -> Ingested:
     """How many tuples there were, wanted or not, and how far event time has come."""
-    codes, rows = table.column("_slice").to_numpy(), table.column("_rows").to_numpy()
+    codes, rows = table.column("__hr_slice").to_numpy(), table.column("__hr_rows").to_numpy()
     untimed, ahead = codes == UNTIMED, codes == AHEAD
     seen = table.filter(pa.array(~(untimed | ahead)))
-    highest = seen.group_by(PARTITION).aggregate([("_highest", "max")])
-    names, times = (highest.column(n).to_pylist() for n in (PARTITION, "_highest_max"))
+    highest = seen.group_by(PARTITION).aggregate([("__hr_highest", "max")])
+    names, times = (highest.column(n).to_pylist() for n in (PARTITION, "__hr_highest_max"))
     return Ingested(
         highest_us=dict(zip(map(str, names), times, strict=True)),
         tuples=int(rows.sum()),
@@ -101,10 +101,10 @@ def cells_of(table: pa.Table, compiled: CompiledGroup) -> Cells:
     """As wide as the kernels' cells, which may be of the same version: a query that is alone has
     all columns of its group, and its tuples may lie in any of them."""
     group = compiled.group
-    rows = table.column("_rows").to_numpy().astype(np.int64)
-    starts, slice_of = np.unique(table.column("_slice").to_numpy(), return_inverse=True)
+    rows = table.column("__hr_rows").to_numpy().astype(np.int64)
+    starts, slice_of = np.unique(table.column("__hr_slice").to_numpy(), return_inverse=True)
     key_of, keys = encode_keys(
-        [table.column(f"_k{n}") for n in range(len(group.keys))], table.num_rows
+        [table.column(f"__hr_k{n}") for n in range(len(group.keys))], table.num_rows
     )
     states = [_state(p, n, table) for n, p in enumerate(group.partials)]
     return reduce_cells(

@@ -10,7 +10,7 @@ the batch as it came.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,11 +20,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.connectors.offsets import Came, Range
 from headrace.connectors.parquet_file import ReadRules, Unreadable
+from headrace.spark.internals import FileRelation, batch_plan, depth_of_files, unmarked
 
 log = logging.getLogger("headrace")
 
-_SEEN_THROUGH = {"Project", "Filter", "SubqueryAlias"}
-"""Operators without state, through which a query's needs are passed down."""
 _CASE = "spark.sql.caseSensitive"
 _DATETIME_MODE = "spark.sql.parquet.datetimeRebaseModeInRead"
 _INT96_MODE = "spark.sql.parquet.int96RebaseModeInRead"
@@ -55,7 +54,7 @@ class Batch:
     @cached_property
     def frame(self) -> DataFrame:
         """As a DataFrame, with the wall taken down where there is a way."""
-        return self.given if self.scan is None else _unwalled(self.given, self.scan, self.depth)
+        return self.given if self.scan is None else unmarked(self.given, self.scan, self.depth)
 
     def without_files(self) -> Batch:
         """The same tuples, to be read by Spark."""
@@ -79,8 +78,8 @@ class FileScan:
         if not self._is_files or streaming is None:
             return Batch(given)
         try:
-            plan = streaming._jsq.streamingQuery().lastExecution().analyzed().child()
-            self._depth = self._depth or _depth(plan)
+            plan = batch_plan(streaming)
+            self._depth = self._depth or depth_of_files(plan)
             batch = Batch(given, scan=plan, depth=self._depth)
             return self._with_files(batch) if self._reads_files else batch
         except Exception:
@@ -97,48 +96,30 @@ class FileScan:
             self._given_up(reason)
 
     def _with_files(self, batch: Batch) -> Batch:
-        relation = batch.scan.child().relation()
+        session = batch.given.sparkSession
+        files = FileRelation(session, batch.scan)
         try:
             if self._rules is None:
                 # Of the streaming query's own session, which is a copy made when it started.
-                self._rules = _rules(batch.given.sparkSession, relation)
-            return replace(batch, files=_files(relation), rules=self._rules)
+                self._rules = _rules(session, files)
+            return replace(batch, files=_files(files.paths), rules=self._rules)
         except Unreadable as error:
             self.give_up_files(str(error))
             return batch
 
 
-def is_parquet(stream: DataFrame) -> bool:
-    """Whether a streaming DataFrame is nothing but a stream of parquet files."""
-    plan = stream._jdf.queryExecution().analyzed()
-    if plan.getClass().getSimpleName() != "StreamingRelation":
-        return False
-    return str(plan.dataSource().className()) == "parquet"
-
-
-def _depth(plan: Any) -> int:
-    """How many operators lie above the files."""
-    depth = 0
-    while (kind := plan.getClass().getSimpleName()) in _SEEN_THROUGH:
-        plan = plan.child()
-        depth += 1
-    if kind != "LogicalRelation":
-        raise ValueError(f"{kind} is not a scan of files")
-    return depth
-
-
-def _rules(session: SparkSession, relation: Any) -> ReadRules:
+def _rules(session: SparkSession, files: FileRelation) -> ReadRules:
     """How Spark would read the files of a stream, or why only Spark can."""
-    if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
-        raise Unreadable(f"{relation.fileFormat()} is not Spark's own reader of parquet")
-    if relation.partitionSchema().length():
+    if files.format != "ParquetFileFormat":
+        raise Unreadable(f"{files.format} is not Spark's own reader of parquet")
+    if files.partition_columns:
         raise Unreadable("the names of folders are columns")
-    if _DEFAULTS in str(relation.dataSchema().json()):
+    if _DEFAULTS in files.schema_json:
         raise Unreadable("columns have default values")
     for name in _FOR_SPARK:
         if session.conf.get(name) == "true":
             raise Unreadable(f"{name} is set")
-    options = {str(o._1()).lower(): str(o._2()) for o in _listed(session, relation.options())}
+    options = files.options
     return ReadRules(
         case_sensitive=session.conf.get(_CASE) == "true",
         datetime_mode=options.get("datetimerebasemode") or str(session.conf.get(_DATETIME_MODE)),
@@ -146,31 +127,9 @@ def _rules(session: SparkSession, relation: Any) -> ReadRules:
     )
 
 
-def _listed(session: SparkSession, scala: Any) -> Any:
-    jvm: Any = session._jvm
-    return jvm.scala.jdk.javaapi.CollectionConverters.asJava(scala.toSeq())
-
-
-def _files(relation: Any) -> tuple[str, ...]:
+def _files(paths: Sequence[str]) -> tuple[str, ...]:
     """Paths of local files, each once: Spark repeats them where the name of one is a pattern."""
-    told = str(relation.location().rootPaths().mkString("\0"))
-    paths = dict.fromkeys(told.split("\0")) if told else {}
     others = [path for path in paths if not path.startswith("file:/")]
     if others:
         raise Unreadable(f"{others[0]} is not a local file")
-    return tuple("/" + path.removeprefix("file:").lstrip("/") for path in paths)
-
-
-def _unwalled(batch: DataFrame, plan: Any, depth: int) -> DataFrame:
-    """The plan below the marker for the sink, with its leaf no longer marked as a stream."""
-    session = batch.sparkSession
-    jvm: Any = session._jvm
-    nodes = []
-    for _ in range(depth):
-        nodes.append(plan)
-        plan = plan.child()
-    plan = plan.copy(plan.relation(), plan.output(), plan.catalogTable(), False, plan.stream())
-    for node in reversed(nodes):
-        plan = node.withNewChildren(jvm.PythonUtils.toSeq([plan]))
-    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
-    return DataFrame(made, session)
+    return tuple("/" + path.removeprefix("file:").lstrip("/") for path in dict.fromkeys(paths))

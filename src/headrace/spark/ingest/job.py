@@ -66,7 +66,7 @@ class Ingest:
         elif self.plan.lane == "catalyst":
             frames.append(self._scaled(batch.frame)._catalyst(batch.frame))
         else:
-            frames.append(self._kernel(batch.frame, self.plan, None))
+            frames.append(self._kernel(batch, self.plan, None))
         return messages + (messages_of(reduce(DataFrame.union, frames).toArrow()) if frames else [])
 
     def probe(self, batch: Batch, derived: dict[str, str]) -> None:
@@ -78,7 +78,8 @@ class Ingest:
 
     # -- the kernels --------------------------------------------------------------------------
 
-    def _kernel(self, rows: DataFrame, plan: SharedPlan, alone: SharedPlan | None) -> DataFrame:
+    def _kernel(self, batch: Batch, plan: SharedPlan, alone: SharedPlan | None) -> DataFrame:
+        rows = self._rows(batch)
         columns = {TIME: self.stream.time_sql}
         if self.stream.partition is not None:
             columns[PARTITION] = f"CAST({quoted(self.stream.partition)} AS STRING)"
@@ -91,7 +92,8 @@ class Ingest:
             }
         # By number, because PySpark takes a dot or a backtick in a name for something else.
         selected = rows.selectExpr(*[f"{sql} AS _{n}" for n, sql in enumerate(columns.values())])
-        reduce_rows = ReduceRows(self.handle, self.frame, tuple(columns), alone)
+        names = tuple(r.partition for r in batch.ranges) if self.stream.partition is None else ()
+        reduce_rows = ReduceRows(self.handle, self.frame, tuple(columns), alone, names)
         return selected.mapInArrow(reduce_rows, SCHEMA)
 
     # -- tuples that tasks fetch --------------------------------------------------------------
@@ -106,7 +108,7 @@ class Ingest:
     def _reduce(self, batch: Batch, plan: SharedPlan | None, columns: tuple[str, ...]) -> Numbered:
         """Tasks that fetch tuples by themselves, from files or from the source."""
         source = self.stream.source
-        if isinstance(source, DataFrame):
+        if source is None:
             tasks = batch.given.sparkSession.sparkContext.defaultParallelism
             return self._files(batch, tasks, plan)
         if self.frame.keep_late:
@@ -136,13 +138,13 @@ class Ingest:
         plan = self.plan
         if self.frame.keep_late and plan.derived:
             # One tuple may be late for several groups: seen in one place, it is routed once.
-            return self._kernel(self._rows(batch), plan, None)
+            return self._kernel(batch, plan, None)
         fused, others = _split(plan)
         direct = self._fused(batch, None if others is None else fused, fused.columns)
         if others is None:
             return direct
         beside = replace(self, frame=replace(self.frame, counts_tuples=False))
-        return direct.union(beside._kernel(self._rows(batch), others, others))
+        return direct.union(beside._kernel(batch, others, others))
 
     def _fused(self, batch: Batch, plan: SharedPlan | None, columns: tuple[str, ...]) -> DataFrame:
         return self._as_rows(batch, self._reduce(batch, plan, columns))
@@ -152,7 +154,7 @@ class Ingest:
 
     def _rows(self, batch: Batch) -> DataFrame:
         source = self.stream.source
-        if isinstance(source, DataFrame):
+        if source is None:
             return batch.frame
         names = [c.name for c in self.stream.schema.columns]
         types = ", ".join(f"{quoted(c.name)} {c.type}" for c in self.stream.schema.columns)
@@ -180,17 +182,17 @@ class Ingest:
         assert isinstance(window, TimeWindow)
         where = "true" if self.where_sql is None else f"({self.where_sql})"
         start = slice_sql(window, TIME, self.plan.cuts)
-        asked = [f"if(_code IS NULL, {start}, _code) AS _slice"]
+        asked = [f"if(__hr_code IS NULL, {start}, __hr_code) AS __hr_slice"]
         asked += [
-            f"if(_code IS NULL, {self._column(name)}, NULL) AS _k{n}"
+            f"if(__hr_code IS NULL, {self._column(name)}, NULL) AS __hr_k{n}"
             for n, name in enumerate(group.keys)
         ]
         asked.append(f"{self._partition_sql} AS {PARTITION}")
-        by = ", ".join(["_slice", PARTITION, *(f"_k{n}" for n in range(len(group.keys)))])
-        made = ", ".join([by, f"max({TIME}) AS _highest", *aggregates_sql(group, self._column)])
+        by = ", ".join(["__hr_slice", PARTITION, *(f"__hr_k{n}" for n in range(len(group.keys)))])
+        made = ", ".join([by, f"max({TIME}) AS __hr_highest", *aggregates_sql(group, self._column)])
         coded = (
             f"CASE WHEN {TIME} IS NULL THEN {UNTIMED}L WHEN {self._ahead_sql(TIME)} "
-            f"THEN {AHEAD}L WHEN {where} THEN NULL ELSE {UNWANTED}L END AS _code"
+            f"THEN {AHEAD}L WHEN {where} THEN NULL ELSE {UNWANTED}L END AS __hr_code"
         )
         text = (
             f"SELECT {made} FROM (SELECT *, {', '.join(asked)} FROM (SELECT *, {coded} FROM "
@@ -211,7 +213,7 @@ class Ingest:
     def _timed(self, batch: DataFrame) -> DataFrame:
         """The batch with its event time and whether that is from the far future."""
         time = self.stream.time_sql
-        return batch.selectExpr("*", f"{time} AS {TIME}", f"{self._ahead_sql(time)} AS _ahead")
+        return batch.selectExpr("*", f"{time} AS {TIME}", f"{self._ahead_sql(time)} AS __hr_ahead")
 
     def _ahead_sql(self, time: str) -> str:
         frame = self.frame
@@ -230,8 +232,8 @@ class Ingest:
             .agg(
                 sf.count(sf.lit(1)).alias("tuples"),
                 sf.count(TIME).alias("timed"),
-                sf.expr("count_if(_ahead)").alias("ahead"),
-                sf.expr(f"max(CASE WHEN NOT _ahead THEN {TIME} END)").alias("highest"),
+                sf.expr("count_if(__hr_ahead)").alias("ahead"),
+                sf.expr(f"max(CASE WHEN NOT __hr_ahead THEN {TIME} END)").alias("highest"),
             )
             .collect()
         )

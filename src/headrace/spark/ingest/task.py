@@ -14,7 +14,7 @@ from pyspark import TaskContext
 
 from headrace.approximate.usual import EDGES_S
 from headrace.connectors.offsets import Came, Range
-from headrace.connectors.sources import ArrowSource
+from headrace.connectors.source import Source
 from headrace.kernels import sections
 from headrace.kernels.cells import Cells
 from headrace.kernels.columns import Ints, flat
@@ -34,8 +34,9 @@ from headrace.spark.worker.plans import PlanHandle
 CHUNK_ROWS = 1 << 20
 """Tuples reduced at a time: enough to fill dense blocks, small enough for memory."""
 
-TIME = "_t"
-PARTITION = "_p"
+TIME = "__hr_t"
+PARTITION = "__hr_p"
+"""Names of ours begin like this; no column of a stream may."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class SectionWriter:
         kind: SectionKind = "sessions" if group.is_session else "cells"
         if group.is_session:
             states = {s.partial.column: s for s in cells.states}
-            slices = [int(cells.slices.min()), int(states["_time"].parts["v"].max())]
+            slices = [int(cells.slices.min()), int(states["__hr_time"].parts["v"].max())]
         self._refs.append(
             SectionRef(
                 stream=plan.stream,
@@ -251,6 +252,8 @@ class ReduceRows:
     frame: BatchFrame
     columns: tuple[str, ...]
     plan: SharedPlan | None = None
+    partitions: tuple[str, ...] = ()
+    """By number, where the tuples say the number of their partition."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.handle.get()
@@ -261,6 +264,9 @@ class ReduceRows:
             if PARTITION in self.columns:
                 partitions = chunk.column(PARTITION).to_numpy()
             yield from _rows(reducer.reduce(chunk, chunk.column(TIME), partitions))
+        if self.partitions:
+            highest = reducer.highest.items()
+            reducer.highest = {self.partitions[int(n)]: time_us for n, time_us in highest}
         yield as_batch([reducer.info()])
 
 
@@ -270,7 +276,7 @@ class ReduceRanges:
 
     handle: PlanHandle
     frame: BatchFrame
-    source: ArrowSource
+    source: Source
     ranges: tuple[Range, ...]
     came: tuple[Came, ...]
     event_time: str
@@ -288,11 +294,13 @@ class ReduceRanges:
         reducer = Reducer(task.compiled.part(self.plan), task.queries, self.frame)
         columns = list(dict.fromkeys([*self.columns, self.event_time]))
         mine, came = self.ranges[number], self.came[number]
-        reducer.delays = DelaySample(mine.start, came.offsets, came.times_s)
-        for chunk in chunks(self.source.read(mine.partition, mine.start, mine.end, columns)):
+        first = int(mine.start) if self.source.abilities.counts else 0
+        reducer.delays = DelaySample(first, came.offsets, came.times_s)
+        place = _number(mine)
+        for chunk in chunks(self.source.read(mine, columns)):
             times = stamps_of(chunk.column(self.event_time))
-            place = mine.partition, mine.start + reducer.tuples
-            yield from reducer.reduce(chunk, times, str(mine.partition), place)
+            at = place, first + reducer.tuples
+            yield from reducer.reduce(chunk, times, mine.partition, at)
         yield reducer.info()
 
 
@@ -300,18 +308,24 @@ class ReduceRanges:
 class FetchRanges:
     """Fetch the tuples of offset ranges into the JVM, for expressions that only Spark computes."""
 
-    source: ArrowSource
+    source: Source
     ranges: tuple[Range, ...]
     columns: Sequence[str]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in numbers_of(batches):
             mine = self.ranges[number]
-            read = self.source.read(mine.partition, mine.start, mine.end, list(self.columns))
-            for batch in read:
+            for batch in self.source.read(mine, list(self.columns)):
                 named = [batch.column(n) for n in self.columns]
-                places = pa.array(np.full(batch.num_rows, mine.partition, dtype=np.int32))
+                places = pa.array(np.full(batch.num_rows, number, dtype=np.int32))
                 yield pa.RecordBatch.from_arrays([*named, places], names=[*self.columns, PARTITION])
+
+
+def _number(some: Range) -> int:
+    """A number that identifies where the tuples of a range are, the same in every replay."""
+    if some.partition.isdigit():
+        return int(some.partition)
+    return zlib.crc32(f"{some.partition}\0{some.start}".encode())
 
 
 def stamps_of(column: pa.ChunkedArray) -> pa.ChunkedArray:

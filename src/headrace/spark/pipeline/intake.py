@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.connectors.offsets import Offsets, Range, between
 from headrace.connectors.readers import Readers
-from headrace.connectors.sources import ArrowSource
+from headrace.connectors.source import Source
 from headrace.spark.ingest.file_scan import Batch, FileScan
 from headrace.spark.streams import Stream
 
@@ -94,11 +94,11 @@ class Intake(Protocol):
 def intake_of(name: str, stream: Stream, files_given_up: Callable[[str], object]) -> Intake:
     """The way of a pipeline that fits the source of its stream. Where tasks were to read files and
     Spark has to after all, `files_given_up` hears why."""
-    source = stream.source
-    if isinstance(source, DataFrame):
+    if stream.frame is not None:
         scan = FileScan(name, reads_files=stream.reads_files, given_up=files_given_up)
-        return FromSpark(source, scan)
-    return FromSource(name, source, stream.readers)
+        return FromSpark(stream.frame, scan)
+    assert stream.source is not None
+    return FromSource(name, stream.source, stream.readers)
 
 
 class FromSpark:
@@ -162,7 +162,7 @@ class FromSource:
 
     may_skip = True
 
-    def __init__(self, name: str, source: ArrowSource, readers: Readers) -> None:
+    def __init__(self, name: str, source: Source, readers: Readers) -> None:
         self._name = name
         self._source = source
         self._readers = readers
@@ -177,7 +177,7 @@ class FromSource:
         return spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
 
     def begin(self, offsets: Offsets | None) -> Offsets | None:
-        return self._readers.joins(self._name, offsets)
+        return self._readers.enters(self._name, offsets)
 
     def await_tuples(self, start: Offsets | None, alive: Callable[[], bool]) -> bool:
         pause = _LOOK_AGAIN_S
@@ -200,10 +200,11 @@ class FromSource:
 
     def ranges(self, start: Offsets | None, until_s: float | None = None) -> tuple[Range, ...]:
         assert start is not None, "offsets of an Arrow source are kept from the start"
-        latest = self._source.latest_offsets(start)
+        latest = self._source.latest(start)
         by_then = None if until_s is None else self._arrivals.upto(until_s)
         if by_then is not None:
-            limited = tuple(min(a, b) for a, b in zip(latest, by_then, strict=True))
+            limited = {p: self._source.first([end, by_then[p]]) for p, end in latest.items()}
+            limited = {p: e for p, e in limited.items() if self._source.first([start[p], e]) != e}
             if ranges := between(start, limited):
                 return ranges
         return between(start, latest)
@@ -220,11 +221,13 @@ class FromSource:
         self, start: Offsets | None, streaming: StreamingQuery | None
     ) -> tuple[float, float | None]:
         assert start is not None
+        if not self._source.abilities.counts:
+            return 0.0, None
         if not self._arrivals.known:
             ranges = self.ranges(start)
-            return float(sum(r.end - r.start for r in ranges)), None
+            return float(sum(int(r.end) - int(r.start) for r in ranges)), None
         newest = self._arrivals.newest(within_s=_QUEUED_S)
-        waiting = sum(max(n - s, 0) for n, s in zip(newest, start, strict=True))
+        waiting = sum(max(int(newest[p]) - int(s), 0) for p, s in start.items())
         oldest = self._oldest  # several threads look
         if oldest is None or oldest[0] != start:
             came_s = self._arrivals.came_at(start)

@@ -283,11 +283,12 @@ class Pipeline:
                 f"stream {self.name!r} was {before} and is {now}: its offsets cannot be taken "
                 "over; declare it as it was, or begin with a new checkpoint"
             )
-        if given.offsets is not None and len(given.offsets) != len(self.stream.partitions):
+        gone = sorted(set(given.offsets or {}) - set(self.stream.partitions))
+        if gone:
             raise ExecutionError(
-                f"stream {self.name!r} had {len(given.offsets)} partitions and has "
-                f"{len(self.stream.partitions)}: its offsets cannot be taken over; give it as many "
-                "as before, or begin with a new checkpoint"
+                f"stream {self.name!r} has no partition {gone[0]!r} any more ("
+                f"{len(given.offsets or {})} before, {len(self.stream.partitions)} now): what was "
+                "read of it cannot be told; give it back, or begin with a new checkpoint"
             )
         return state.after_input(self.stream.name, given.under(self._fresh()))
 
