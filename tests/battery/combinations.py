@@ -1,7 +1,7 @@
 """Which texts are run how: lanes × ANSI × time zones, and slices of the battery for each.
 
-Every text is run at home (Arrow source, ANSI, UTC) and every third in one more combination, chosen
-by its place in the battery; any two of lane, ANSI and zone meet. Those that are marked `at length`
+Every text is run at home (Arrow source, ANSI, UTC), every third and all over streams with odd names
+in one more combination, chosen by its place in the battery; any two of lane, ANSI and zone meet. Those that are marked `at length`
 are left out. `make soak` runs every text in one more combination and leaves out none of these,
 `HEADRACE_BATTERY=all` runs every text in every combination.
 """
@@ -101,11 +101,11 @@ def _meets(number: int, text: Text, combination: Combination) -> bool:
     """Whether the text of this number is run in the combination."""
     if combination == HOME:
         return True
+    if text.streams != (PLAIN,):
+        return combination == _NAMED[number % len(_NAMED)]
     number, rest = divmod(number, _ELSEWHERE_EVERY)
     if rest:
         return False
-    if text.streams != (PLAIN,):
-        return combination == _NAMED[number % len(_NAMED)]
     round_, rest = divmod(number, _ALONE_EVERY)
     if rest == 0:
         return combination == _ALONE[round_ % len(_ALONE)]
