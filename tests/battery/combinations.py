@@ -1,9 +1,9 @@
 """Which texts are run how: lanes × ANSI × time zones, and slices of the battery for each.
 
-Every text is run at home (Arrow source, ANSI, UTC), every third and all over streams with odd names
-in one more combination, chosen by its place in the battery; any two of lane, ANSI and zone meet. Those that are marked `at length`
-are left out. `make soak` runs every text in one more combination and leaves out none of these,
-`HEADRACE_BATTERY=all` runs every text in every combination.
+Every text is run at home (Arrow source, ANSI, UTC); every third, and all over streams with odd
+names, in one more combination, chosen by its place in the battery. Any two of lane, ANSI and zone
+meet. Texts that are marked `at length` are left out. `make soak` runs every text in one more
+combination and leaves out none of these, `HEADRACE_BATTERY=all` every text in every combination.
 """
 
 from __future__ import annotations
