@@ -14,11 +14,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DELETE_ON_ERROR:
 # Two steps may call apt-get, which cannot run twice at once.
 .NOTPARALLEL:
-.PHONY: help setup java demo test unit check bench clean
+.PHONY: help setup java demo test unit figures soak check bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo '  demo, test, unit and bench take ARGS="..."; setup takes PYTHON=path/to/python'
+	@echo '  demo, test, unit, figures, soak and bench take ARGS="..."; setup takes PYTHON=path/to/python'
 
 # Editable, so only a change of pyproject.toml asks for another install.
 $(STAMP): pyproject.toml
@@ -35,11 +35,18 @@ java:
 demo: $(STAMP) java ## run the live demo: queries that come and go over the gaming streams
 	$(BIN)/headrace demo $(ARGS)
 
-test: $(STAMP) java ## run all tests
+test: $(STAMP) java ## run the tests: what holds on any machine, however busy
 	$(BIN)/python -m pytest $(ARGS)
 
 unit: $(STAMP) ## run the tests that need no JVM
 	$(BIN)/python -m pytest tests/unit $(ARGS)
+
+figures: $(STAMP) java ## test what is a figure: on an idle machine, nothing else beside it
+	$(BIN)/python -m pytest tests/figures $(ARGS)
+
+soak: $(STAMP) java ## run the long tests: storms of kills, all seeds, the whole battery (hours)
+	HEADRACE_SOAK=1 $(BIN)/python -m pytest --timeout 7200 tests/soak tests/unit tests/oracle \
+		tests/battery tests/spark $(ARGS)
 
 check: $(STAMP) ## lint, format, types, import directions
 	$(BIN)/ruff check .
@@ -47,7 +54,7 @@ check: $(STAMP) ## lint, format, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(STAMP) java ## measure against plain Structured Streaming; records, a page, README's tables
+bench: $(STAMP) java ## measure against plain Spark; records, a page, README's tables (see make figures)
 	$(BIN)/headrace bench suite short --readme README.md $(ARGS)
 
 clean: ## remove caches and scratch files (keeps .venv and benchmarks/results)

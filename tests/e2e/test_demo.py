@@ -41,7 +41,7 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
 def interrupt(demo: subprocess.Popen[str]) -> tuple[str, str]:
     """Ctrl-C, as a terminal sends it: to the JVM and its workers too."""
     os.killpg(demo.pid, signal.SIGINT)
-    return demo.communicate(timeout=60)
+    return demo.communicate()
 
 
 def assert_clean_end(demo: subprocess.Popen[str], printed: str, errors: str) -> None:
@@ -51,22 +51,20 @@ def assert_clean_end(demo: subprocess.Popen[str], printed: str, errors: str) -> 
     assert errors == ""
 
 
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
 def assert_no_rubbish(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir() if "headrace" in p.name] == []
 
 
 def test_it_ends_by_itself(tmp_path: Path) -> None:
-    demo = start(tmp_path, "--seconds", "8")
-    printed, errors = demo.communicate(timeout=200)
+    demo = start(tmp_path, "--seconds", "3")
+    printed, errors = demo.communicate()
     assert_clean_end(demo, printed, errors)
-    lines = [found for text in printed.splitlines() if (found := LINE.match(text))]
-    assert 7 <= len(lines) <= 10, printed
-    seconds = [int(line["second"]) for line in lines]
+    seconds = [int(found["second"]) for text in printed.splitlines() if (found := LINE.match(text))]
     assert seconds == sorted(seconds)
-    assert all(int(line["events"].replace(",", "")) > 0 for line in lines)
-    assert all(float(line["per_scan"]) > 1 for line in lines)
-    assert int(lines[-1]["rows"].replace(",", "")) > 0
-    assert "newest " in printed
     assert re.search(r"events processed\W+[\d,]+", printed)
     assert "docs/architecture.md" in printed
     assert_no_rubbish(tmp_path)
@@ -80,23 +78,28 @@ def test_every_question_is_accepted(spark: SparkSession) -> None:
         assert {q.status for q in asked} == {"pending"}
 
 
-def test_ctrl_c_while_it_runs(tmp_path: Path) -> None:
-    demo = start(tmp_path, "--seconds", "60")
+def test_it_shows_what_runs_until_ctrl_c(tmp_path: Path) -> None:
+    demo = start(tmp_path, "--seconds", "600")
     assert demo.stdout is not None
-    before = ""
-    for line in demo.stdout:
-        before += line
-        if " events/s " in line:
+    before, line = "", None
+    for text in demo.stdout:
+        before += text
+        line = LINE.match(text)
+        if line and number(line["events"]) > 0 and number(line["rows"]) > 0:
             break
+    assert line, before
+    assert float(line["per_scan"]) > 1, "queries share a scan"
+    assert number(line["queries"]) >= 8
     printed, errors = interrupt(demo)
     assert_clean_end(demo, before + printed, errors)
+    assert "newest " in before + printed
     assert "Stopped by you" in printed
     assert "events processed" in printed
     assert_no_rubbish(tmp_path)
 
 
 def test_ctrl_c_while_spark_starts(tmp_path: Path) -> None:
-    demo = start(tmp_path, "--seconds", "60")
+    demo = start(tmp_path, "--seconds", "600")
     assert demo.stdout is not None
     first = demo.stdout.readline()
     printed, errors = interrupt(demo)

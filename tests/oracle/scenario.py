@@ -19,6 +19,7 @@ from tests.oracle.compare import check_query
 from tests.oracle.queries import STREAM, RandomQuery, make_query
 from tests.oracle.reference import BEGINNING, Life, Reference
 from tests.oracle.workload import IDLE_AFTER_S, SCHEMA, Step, Workload, micros
+from tests.waiting import GUARD_S
 
 # Spark's workers cannot import tests: what they run of this module travels with the data.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -125,7 +126,7 @@ class Scenario:
             one.handle.stop()
             one.to_batch = self.reference.batch
         for one in [self._create(late=True) for _ in range(come)]:
-            one.handle.await_active(timeout_s=60)
+            one.handle.await_active(timeout_s=GUARD_S)
 
     def _advance(self, step: Step) -> None:
         self.clock.advance(step.clock_s)

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import headrace as hr
 from headrace.testing import ManualClock, MemoryStream
+from tests.waiting import GUARD_S
 
 pytestmark = [pytest.mark.spark]
 
@@ -103,7 +104,7 @@ def test_a_partial_window_holds_nothing_from_before_its_query(story: Story) -> N
     query = story.session.sql(
         "SELECT COUNT(*), SUM(v) FROM s GROUP BY window(time, '10 seconds')", partial_first=True
     )
-    query.await_active(timeout_s=30)
+    query.await_active(timeout_s=GUARD_S)
     story.arrive((2, 100, True), (8, 1, True))
     story.arrive((60, 1, True))
     assert _values(query) == [(1, 1, True)]
@@ -119,7 +120,7 @@ def test_state_that_is_left_by_different_neighbours_stays_apart(story: Story) ->
     neighbour.stop()
     for number, item in enumerate(("COUNT(f)", "AVG(v)", "LAST(f)"), 3):
         neighbour = story.session.sql(f"SELECT {item}, COUNT(DISTINCT f) {group}")
-        neighbour.await_active(timeout_s=30)
+        neighbour.await_active(timeout_s=GUARD_S)
         story.arrive((number, number, True))
         neighbour.stop()
         story.session.process_all_available()

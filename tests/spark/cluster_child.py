@@ -1,4 +1,7 @@
-"""Runs queries on two executors; prints what the test checks. ``python -m … FOLDER``."""
+"""Runs queries on two executors, exact and approximate ones; prints what the tests check.
+
+``python -m tests.spark.cluster_child FOLDER``
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 import headrace as hr
+from tests.spark.playing import Events, play, start_s
+
+TOTAL = "window.start AS start, k, SUM(v) AS total FROM s GROUP BY window(time, '1 second'), k"
+QUESTIONS = {"exact": f"SELECT {TOTAL}", "held": f"SELECT /*+ APPROX(error => 0.05) */ {TOTAL}"}
 
 
 class Traced(hr.sources.RandomFields):
@@ -34,7 +42,8 @@ def main(folder: Path) -> None:
             # Were tuples to reach the driver, Spark would stop the job: they are over 20 MB.
             "spark.driver.maxResultSize": "2m",
             "spark.executorEnv.HEADRACE_TRACE": str(trace),
-            "spark.executorEnv.PYTHONPATH": os.getcwd(),
+            # This checkout, whichever one is installed.
+            "spark.executorEnv.PYTHONPATH": f"{os.getcwd()}/src:{os.getcwd()}",
         }
     )
     total = 800_000
@@ -67,8 +76,17 @@ def main(folder: Path) -> None:
             "processes": sorted(os.listdir(trace)),
             "driver": os.getpid(),
         }
-    print(json.dumps(found))
+    print(json.dumps(found | {"early": answered_early(spark)}))
     spark.stop()
+
+
+def answered_early(spark: SparkSession) -> dict[str, list[tuple[float, str, float, bool]]]:
+    """Rows of an exact query and of an approximate one over the same stream."""
+    played = play(spark, Events.drawn(3, 3_000, 11.0), QUESTIONS, seconds=11.0, step_s=0.5)
+    return {
+        name: [(start_s(r), r["k"], r["total"], r.get("exact", True)) for _, r in heard.rows]
+        for name, heard in played.heard.items()
+    }
 
 
 if __name__ == "__main__":

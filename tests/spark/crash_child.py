@@ -1,55 +1,62 @@
-"""The process that test_crash kills: reads a prepared stream while queries come and go.
+"""The process that the crash tests kill: a stream that goes on while queries come and go.
 
-Run as ``python crash_child.py FOLDER SEED``. It goes on from whatever an earlier, killed run left
-in the folder, and writes ``done.json`` with the lives of all queries when the stream is finished.
+Run as ``python -m tests.spark.crash_child FOLDER SEED TABLES [POINT TXN]``. It goes on from
+whatever an earlier, killed run left in the folder, and writes ``done.json`` with the lives of all
+queries when the stream is finished. At the point of a transaction that is given, ``begun`` or
+``delivered``, it kills itself and all that it has started.
 """
 
 from __future__ import annotations
 
 import json
-import random
+import os
+import signal
 import sys
-import threading
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 import headrace as hr
-from tests.spark.crash_data import SCHEMA, TABLES, template
+from headrace.runtime.entries import Begin
+from headrace.runtime.journal import Journal
+from headrace.runtime.state import PipelineState
+from tests.spark.crash_data import QUERIES, SCHEMA, tables, template
 
 
-def main(folder: Path, seed: int) -> None:
-    rng = random.Random(seed)
-    spark = hr.local_spark(2)
+def die_at(point: str, last: int) -> None:
+    """As SIGKILL from outside would, but not at some time: `begun` is when the begin record of the
+    transaction is there, `delivered` when its results are and its commit record is not."""
+    begin, commit = Journal.begin, Journal.commit
+
+    def begin_or_die(journal: Journal, record: Begin) -> None:
+        begin(journal, record)
+        if (point, last) == ("begun", record.txn):
+            os.killpg(0, signal.SIGKILL)
+
+    def commit_or_die(journal: Journal, state: PipelineState) -> None:
+        if (point, last) == ("delivered", state.txn):
+            os.killpg(0, signal.SIGKILL)
+        commit(journal, state)
+
+    Journal.begin, Journal.commit = begin_or_die, commit_or_die  # type: ignore[method-assign]
+
+
+def live(spark: SparkSession, folder: Path, seed: int, count: int) -> None:
+    """Read what is left of so many tables."""
     source = hr.testing.MemoryStream(SCHEMA, path=folder / "stream", tables_per_batch=1)
+    goes_on = (folder / "checkpoint" / "session.json").exists()
     with hr.Session(spark, checkpoint=str(folder / "checkpoint")) as session:
         session.stream("s", source, event_time="time", lateness="3 seconds")
-        first = not session.queries
-
-        def create() -> None:
-            number = len(session.queries)
-            session.sql(
-                template(number),
-                name=f"q{number}",
-                sink="parquet",
-                options={"path": str(folder / "out" / f"q{number}")},
-            )
-
-        if first:
-            for _ in range(4):
-                create()
+        pushed = source.latest_offsets((10**9,))[0] if goes_on else 0
         session.start()
-        pause = threading.Event()
-        while session.metrics().tuples < TABLES * 50:
-            before = session.metrics().batches
-            if len(session.queries) < 30 and rng.random() < 0.7:
-                create()
-            active = [q for q in session.queries if q.status == "active"]
-            if len(active) > 3 and rng.random() < 0.4:
-                rng.choice(active).stop()
-            while session.metrics().batches == before:
-                pause.wait(0.05)
-                if session.metrics().tuples >= TABLES * 50:
-                    break
-        session.process_all_available()
+        for number, table in enumerate(tables(seed, count)):
+            if number < pushed - 1:
+                continue
+            if number >= pushed:
+                source.push(table)
+            # While the batch runs.
+            change(session, folder, number)
+            session.process_all_available()
         lives = {
             q.name: [
                 q.status,
@@ -61,5 +68,20 @@ def main(folder: Path, seed: int) -> None:
         (folder / "done.json").write_text(json.dumps(lives))
 
 
+def change(session: hr.Session, folder: Path, number: int) -> None:
+    """A query comes with every table, and from the eighth on every third one goes. What a killed
+    run has done already is not done again."""
+    known = {q.name: q for q in session.queries}
+    name = f"q{number}"
+    if number < QUERIES and name not in known:
+        path = {"path": str(folder / "out" / name)}
+        session.sql(template(number), name=name, sink="parquet", options=path)
+    gone = known.get(f"q{number - 7}")
+    if number % 3 == 0 and gone is not None and gone.status == "active":
+        gone.stop()
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    if len(sys.argv) > 4:
+        die_at(sys.argv[4], int(sys.argv[5]))
+    live(hr.local_spark(2), Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -7,16 +7,17 @@ import random
 
 import pyarrow as pa
 
-TABLES = 40
+QUERIES = 12
+"""So many come, one after the other."""
 START = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64()), ("time", pa.timestamp("us", "UTC"))])
 
 
-def tables(seed: int) -> list[pa.Table]:
+def tables(seed: int, count: int) -> list[pa.Table]:
     """Tables of 50 tuples, two seconds each, up to three seconds out of order: none is late."""
     rng = random.Random(seed)
     out = []
-    for number in range(TABLES):
+    for number in range(count):
         rows = []
         for _ in range(50):
             second = number * 2.0 + rng.uniform(0.0, 2.0)

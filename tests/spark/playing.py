@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
 from headrace.spark.query import QueryMetrics
 from headrace.spark.sinks import SinkFunction
+from tests.spark.by_hand import move_by_hand
 from tests.spark.helpers import DAY
 
 LATENESS_S = 2.0
@@ -92,10 +94,12 @@ def play(
     files: Path | None = None,
 ) -> Played:
     """All that comes in so many seconds and the lateness after; through `files`, where a folder is
-    given, that Spark reads as a stream."""
+    given, that Spark reads as a stream. Windows are answered by the batch after their end, never
+    between two of them: whether that happens would depend on the machine."""
     clock, heard = hr.testing.ManualClock(DAY), {name: Heard() for name in questions}
     memory = hr.testing.MemoryStream(SCHEMA)
-    with hr.Session(spark, clock=clock) as session:
+    with pytest.MonkeyPatch.context() as patch, hr.Session(spark, clock=clock) as session:
+        move_by_hand(patch)
         source: Any = memory
         if files is not None:
             source = spark.readStream.schema("k string, v double, time timestamp").parquet(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +20,29 @@ import headrace as hr
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.timeout(240)
-def test_two_executors_reduce_what_the_driver_never_sees(tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Ran:
+    """What a run on two executors printed, and the folder it wrote to."""
+
+    found: dict[str, Any]
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("cluster")
     run = subprocess.run(
-        [sys.executable, "-m", "tests.spark.cluster_child", str(tmp_path)],
+        [sys.executable, "-m", "tests.spark.cluster_child", str(folder)],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=230,
     )
     assert run.returncode == 0, run.stderr[-3000:]
-    found = json.loads(run.stdout.strip().splitlines()[-1])
+    return Ran(json.loads(run.stdout.strip().splitlines()[-1]), folder)
+
+
+def test_two_executors_reduce_what_the_driver_never_sees(ran: Ran) -> None:
+    found = ran.found
     assert found["error"] == [None] * 6
     assert found["tuples"] == found["expected"] == 800_000
 
@@ -48,7 +62,7 @@ def test_two_executors_reduce_what_the_driver_never_sees(tmp_path: Path) -> None
     inside = stamp < last - 2_000_000
     want = [int(np.count_nonzero(inside & (f1 < 100 * (n + 1)))) for n in range(5)]
     assert found["counts"] == want
-    out = pq.read_table(tmp_path / "out")
+    out = pq.read_table(ran.folder / "out")
     assert out.num_rows == found["rows"] == 7 * 1000
     chosen = tuples.filter(pc.greater_equal(tuples.column("f3"), 500))
     first = chosen.filter(pc.less(chosen.column("time").cast(pa.int64()), last - 7_000_000))
@@ -57,3 +71,15 @@ def test_two_executors_reduce_what_the_driver_never_sees(tmp_path: Path) -> None
     assert dict(zip(got["key"], got["high"], strict=True)) == dict(
         zip(high["key"], high["f2_max"], strict=True)
     )
+
+
+def test_windows_are_answered_early_on_two_executors(ran: Ran) -> None:
+    exact = {(start, k): total for start, k, total, _ in ran.found["early"]["exact"]}
+    rows = ran.found["early"]["held"]
+    places = [(start, k) for start, k, _, _ in rows]
+    assert len(places) == len(set(places)), "none twice"
+    assert exact.keys() <= set(places), "none missing"
+    for start, k, total, is_exact in rows:
+        if (start, k) in exact:
+            assert total == pytest.approx(exact[start, k], rel=1e-9 if is_exact else 0.06)
+    assert sum(not is_exact for *_, is_exact in rows) >= 4

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from pyspark.sql import SparkSession
 import headrace as hr
 from headrace.spark.sinks import SinkFunction
 from tests.spark.helpers import DAY
+from tests.waiting import GUARD_S, until
 
 pytestmark = pytest.mark.spark
 
@@ -54,7 +54,7 @@ def heard(spark: SparkSession) -> dict[str, list[dict[str, Any]]]:
         for name, text in QUESTIONS.items():
             session.sql(text, name=name, sink=listen(name))
         session.start()
-        assert done.wait(60.0), {n: len(r) for n, r in rows.items()}
+        assert done.wait(GUARD_S), {n: len(r) for n, r in rows.items()}
     return rows
 
 
@@ -104,10 +104,8 @@ def test_what_was_left_for_a_batch_that_does_not_come_is_answered_too(spark: Spa
             stamps = pa.array(begin + np.arange(0, 1_000_000, 1_000))
             memory.push(pa.table({"time": stamps.view(pa.timestamp("us", "UTC"))}))
             # One batch after the other, each of which leaves its results for the next one.
-            limit = time.monotonic() + 60.0
-            while session.metrics().tuples < 1_000 * (second + 1):
-                assert time.monotonic() < limit, session.explain()
-                threading.Event().wait(0.005)
+            wanted = 1_000 * (second + 1)
+            until(lambda wanted=wanted: session.metrics().tuples >= wanted, session.explain)
         session.process_all_available()
     assert [r["start"] for r in rows["exact"]] == [DAY + dt.timedelta(seconds=n) for n in range(10)]
     assert [r["start"] for r in rows["sampled"]] == [r["start"] for r in rows["exact"]]

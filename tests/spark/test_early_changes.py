@@ -15,7 +15,7 @@ from tests.spark.playing import Events, Played, play, start_s
 pytestmark = pytest.mark.spark
 
 WINDOW_S, STEP_S, RATE = 2.0, 0.5, 1_500
-SECONDS, CHANGES_S = 30.0, 14.0
+SECONDS, CHANGES_S = 22.0, 12.0
 BY_WINDOW = f"FROM s GROUP BY window(time, '{WINDOW_S:g} seconds', '1 second')"
 ERROR = 0.05
 QUESTIONS = {
@@ -78,8 +78,8 @@ def test_what_is_stated_holds_while_the_stream_changes(
 def test_a_stream_that_spark_reads_is_answered_early_too(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    events = Events.drawn(6, RATE, 20.0)
-    played = play(spark, events, QUESTIONS, seconds=20.0, step_s=STEP_S, files=tmp_path)
+    events = Events.drawn(6, RATE, 16.0)
+    played = play(spark, events, QUESTIONS, seconds=16.0, step_s=STEP_S, files=tmp_path)
     check(played, "held", early=6)
     check(played, "sampled", early=6)
     after = [t - start_s(r) - WINDOW_S for t, r in played.heard["held"].early()]

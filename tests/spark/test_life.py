@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import threading
 
 import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
 from tests.spark.helpers import SCHEMA, at, pairs, rows
+from tests.waiting import GUARD_S, until
 
 COUNT = "SELECT window.start AS start, COUNT(*) AS n FROM s GROUP BY window(time, '10 seconds')"
 
@@ -51,7 +51,7 @@ def test_a_later_query_emits_only_windows_wholly_inside_its_life(
         session.process_all_available()
         later = session.sql(COUNT, name="later")
         partial = session.sql(COUNT, name="partial", partial_first=True)
-        assert later.await_active(10) == at(14.001)
+        assert later.await_active(GUARD_S) == at(14.001)
         stream.push(rows([15, 16, 21, 31, 41]))
         session.process_all_available()
         assert pairs(first.collect(), "start", "n") == [
@@ -79,7 +79,7 @@ def test_a_stopped_query_says_its_end_and_emits_nothing_after_it(
         assert len(two.collect()) == 3
         assert [q.status for q in session.queries] == ["stopped", "active"]
         again = session.sql(COUNT, name="one")
-        assert again.await_active(10) > at(35)
+        assert again.await_active(GUARD_S) > at(35)
 
 
 def test_results_come_one_table_per_window_as_windows_close(
@@ -134,7 +134,7 @@ def test_a_selection_delivers_tuples_as_they_come(
         stream.push(rows([1, 2, 3]) + rows([1, 2], k="b"))
         session.process_all_available()
         later = session.sql("SELECT v FROM s")
-        later.await_active(10)
+        later.await_active(GUARD_S)
         stream.push(rows([2, 4]))
         session.process_all_available()
         assert pairs(query.collect(), "k", "twice") == [("a", 2), ("a", 2), ("a", 4)]
@@ -156,14 +156,9 @@ def test_without_sharing_a_query_that_has_ended_is_no_longer_read_for(
         stream.push(rows([1, 2, 11]))
         session.process_all_available()
         first.stop()
-        deadline = threading.Event()
-        for _ in range(100):
-            if spark_queries() == before + 1:
-                break
-            deadline.wait(0.1)
-        assert spark_queries() == before + 1
+        until(lambda: spark_queries() == before + 1)
         third = session.sql(COUNT, name="third")
-        assert third.await_active(10) == at(11.001)
+        assert third.await_active(GUARD_S) == at(11.001)
         stream.push(rows([21, 31, 41]))
         session.process_all_available()
         assert pairs(first.collect(), "start", "n") == [(at(0), 2)]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,17 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
+from tests.waiting import until
 
 PARTS = pa.schema([("time", pa.timestamp("us", "UTC")), ("n", pa.int64())])
 FIRST = "SELECT window.end AS time, COUNT(*) AS n FROM s GROUP BY window(time, '2 seconds')"
 SECOND = "SELECT window.end AS ended, SUM(n) AS n FROM counts GROUP BY window(time, '6 seconds')"
-
-
-def until(condition: Callable[[], bool], why: Callable[[], str], seconds: float = 90.0) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, why()
-        threading.Event().wait(0.1)
 
 
 def test_progress_goes_downstream_and_cost_upstream(spark: SparkSession, tmp_path: Path) -> None:
@@ -66,8 +57,12 @@ def test_progress_goes_downstream_and_cost_upstream(spark: SparkSession, tmp_pat
 
         until(is_shorter, first.explain)
         second.forward(False)
-        second_alone = second.metrics().pipelines[0]
-        assert second_alone.sweep is None or second_alone.sweep.width_s > sweep.width_s
+
+        def is_unsure() -> bool:
+            alone = second.metrics().pipelines[0].sweep
+            return alone is None or alone.width_s > sweep.width_s
+
+        until(is_unsure, second.explain)
 
         # Whole windows hold six seconds of events, forwarding or not.
         until(lambda: sums.metrics().windows >= 4, second.explain)

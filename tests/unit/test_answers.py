@@ -18,6 +18,7 @@ from headrace.query.logical import LogicalQuery
 from headrace.query.predicate import Predicate
 from headrace.query.window import Span, TimeWindow
 from headrace.registry.changelog import ActiveQuery
+from tests.amounts import seeds
 
 from .events import CALLS, MORE_CALLS, random_events
 from .naive import discrete
@@ -99,7 +100,7 @@ def obvious_rows(queries: list[ActiveQuery], rows: list[Row]) -> dict[tuple[Any,
     return out
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(3, 8))
 def test_tuples_of_too_many_classes_are_answered_alike(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +110,7 @@ def test_tuples_of_too_many_classes_are_answered_alike(
 
 
 @pytest.mark.parametrize("tasks", [1, 3])
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", seeds(5, 16))
 def test_many_queries_are_told_what_each_would_say_alone(seed: int, tasks: int) -> None:
     rng = random.Random(seed)
     queries = random_queries(rng, rng.randint(1, 8))
@@ -243,7 +244,7 @@ def test_windows_from_one_plan_and_from_two_are_told_side_by_side() -> None:
     assert sizes == {-10: 300, 0: 600, 10: 300}
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", seeds(6, 15))
 def test_answers_over_several_plans_meet_in_the_queries_they_share(seed: int) -> None:
     #   batch 1, plan A: queries 1 2 3        batch 2, plan B: queries 2 3 4
     #   batch 3, plan C: query 3 alone, with fewer partial results than before

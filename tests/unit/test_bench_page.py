@@ -18,6 +18,12 @@ from .bench_records import MACHINE, empty, run, silent, sustain
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.fixture
+def no_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures take most of the time of a page."""
+    monkeypatch.setattr("headrace.lab.bench.results.page._png", lambda _: PNG)
+
+
 class Page(HTMLParser):
     """The cells of every table row, every attribute, and whether all tags are closed."""
 
@@ -81,6 +87,7 @@ def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
     assert page.rows, text[:200]
 
 
+@pytest.mark.usefixtures("no_drawing")
 def test_the_table_has_the_figures_of_the_record(tmp_path: Path) -> None:
     record = run()
     _, page, _ = report(tmp_path, record)
@@ -99,6 +106,7 @@ def test_the_table_has_the_figures_of_the_record(tmp_path: Path) -> None:
     assert row[22:] == ["499,750", "18,000,000", "0.004"]
 
 
+@pytest.mark.usefixtures("no_drawing")
 def test_what_was_not_measured_is_a_dash(tmp_path: Path) -> None:
     record = run()
     record["summary"].update(processing_time_latency_s=None, deployment_latency_s=None)
@@ -110,6 +118,7 @@ def test_what_was_not_measured_is_a_dash(tmp_path: Path) -> None:
     assert "–" not in row[5:15]
 
 
+@pytest.mark.usefixtures("no_drawing")
 def test_bad_runs_stand_apart_with_their_reason(tmp_path: Path) -> None:
     bad = {"void": "driver < behind", "failed": "ended with 137", "interrupted": "by hand"}
     records = [run(seconds=10.0, end=end, reason=reason) for end, reason in bad.items()]
@@ -127,6 +136,7 @@ def test_bad_runs_stand_apart_with_their_reason(tmp_path: Path) -> None:
     assert "driver < behind" not in text, "escaped"
 
 
+@pytest.mark.usefixtures("no_drawing")
 def test_a_search_is_shown_with_its_interval_and_tries(tmp_path: Path) -> None:
     found, single = sustain(), sustain(repeats=1)
     lost = sustain("plain-spark", end="interrupted", reason="by hand", at_100=None, at_90=None)
@@ -148,6 +158,7 @@ def test_a_search_is_shown_with_its_interval_and_tries(tmp_path: Path) -> None:
     assert text.count("<details><summary>Tries: ") == 3
 
 
+@pytest.mark.usefixtures("no_drawing")
 def test_the_page_says_when_what_and_where(tmp_path: Path) -> None:
     other = run(commit="def5678", machine={**MACHINE, "cores": 8}, at="2026-11-17T05:09:00+00:00")
     text, page, _ = report(tmp_path, run(settings={"trigger": "<5 s>", "seed": "own"}), other)
@@ -178,6 +189,7 @@ def test_a_run_without_a_result_is_shown_without_pictures(tmp_path: Path) -> Non
     assert page.of(1)[0][6:23] == ["–"] * 17
 
 
+@pytest.mark.usefixtures("no_drawing")
 def test_a_report_of_many_kinds_of_records(tmp_path: Path) -> None:
     records = [run(workload=w, queries=n) for w in ("astream", "ysb") for n in (1, 1000)]
     records += [run(seconds=1.0, end="interrupted", reason="by hand"), sustain(workload="ysb")]

@@ -19,9 +19,10 @@ from headrace.approximate.bounds import (
     strength_of_total,
     total,
 )
+from tests.amounts import SOAK, rounds
 
 Floats = npt.NDArray[np.float64]
-ROUNDS = 1_500
+ROUNDS = rounds(400, 1_500)
 VALUES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "normal": lambda rng, n: rng.normal(10.0, 3.0, n),
     "exponential": lambda rng, n: rng.exponential(3.0, n),
@@ -66,7 +67,7 @@ def test_bounds_hold_as_often_as_they_say(values: str, last: float, passes: floa
         held["sum"] += holds(total(found, strata, 0.95), np.array([exact.sum()]))
         held["avg"] += holds(average(found, strata, 0.95), np.array([exact.mean()]))
     shares = {name: times / ROUNDS for name, times in held.items()}
-    assert min(shares.values()) >= 0.935, shares
+    assert min(shares.values()) >= (0.935 if SOAK else 0.92), shares
 
 
 def test_a_count_of_all_tuples_is_as_sure_as_their_number() -> None:

@@ -15,6 +15,7 @@ from headrace.kernels.session_answers import Arrival, Held, SessionAsk
 from headrace.query.predicate import Always, Ranges
 from headrace.query.window import TimeWindow
 from headrace.types import FOREVER
+from tests.amounts import seeds
 
 from .events import CALLS, MORE_CALLS, events_of, random_events
 from .purchases import active, asked, planned, told
@@ -23,7 +24,7 @@ from .shared import told as answered
 from .test_session_answers import SHAPES, WHERES, Shared, random_batches, replayed
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(10, 30))
 def test_merged_sections_answer_every_window_that_is_still_open(seed: int) -> None:
     rng = random.Random(seed)
     members = [(u, random_predicate(rng), rng.choice(WINDOWS)) for u in range(1, 5)]
@@ -39,7 +40,7 @@ def test_merged_sections_answer_every_window_that_is_still_open(seed: int) -> No
     assert filled(merged.rows) <= sum(filled(c.rows) for c, _ in blocks)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(5, 10))
 def test_tuples_that_come_after_compaction_still_find_their_windows(seed: int) -> None:
     rng = random.Random(100 + seed)
     members = [(u, random_predicate(rng), rng.choice(WINDOWS)) for u in range(1, 4)]
@@ -79,7 +80,7 @@ def test_a_slice_is_not_joined_across_a_cut_without_a_slice() -> None:
     assert needed_starts(np.array([0, 12]), [TimeWindow(100, 100)], [10], 17).tolist() == [0, 12]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(5, 10))
 def test_classes_of_queries_that_are_gone_disappear(seed: int) -> None:
     rng = random.Random(200 + seed)
     members = [(u, random_predicate(rng), WINDOWS[0]) for u in (2, 4, 6, 8)]
@@ -123,7 +124,7 @@ def compacted(shared: Shared) -> None:
                 shared.arrivals[place].append(made)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(10, 25))
 def test_open_sessions_stand_for_the_pieces_they_were_joined_from(seed: int) -> None:
     rng = random.Random(300 + seed)
     texts = [

@@ -11,6 +11,7 @@ import pytest
 
 from headrace.approximate.early_clock import EarlyClock
 from headrace.testing import ManualClock
+from tests.waiting import GUARD_S, until
 
 S = 1_000_000
 
@@ -28,9 +29,11 @@ class Watched:
         self.early = EarlyClock(self.clock, lambda after: (after // S + 1) * S, self._close)
         self.early.look()
 
+        until(lambda: self.early._next_us is not None)  # its thread has looked
+
     def _close(self, end_us: int) -> None:
         self.ends.put(end_us)
-        assert self.go_on.wait(10.0)
+        assert self.go_on.wait(GUARD_S)
 
     def at(self, now_s: float) -> None:
         self.clock.advance(now_s - self.clock.now())
@@ -50,17 +53,18 @@ def test_a_window_is_looked_at_a_moment_before_its_end_and_once(watched: Watched
     with pytest.raises(queue.Empty):
         watched.ends.get(timeout=0.05)
     watched.at(0.998)
-    assert watched.ends.get(timeout=5.0) == 1 * S
+    assert watched.ends.get(timeout=GUARD_S) == 1 * S
     watched.at(1.5)
     with pytest.raises(queue.Empty):
         watched.ends.get(timeout=0.05)
     watched.at(2.0)
-    assert watched.ends.get(timeout=5.0) == 2 * S
+    assert watched.ends.get(timeout=GUARD_S) == 2 * S
 
 
 def test_a_batch_that_would_be_in_the_way_waits_until_the_window_is_answered(
-    watched: Watched,
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("headrace.approximate.early_clock._PATIENCE_S", GUARD_S)
     watched.go_on.clear()
     watched.at(0.95)
     held = threading.Thread(target=watched.early.hold, args=(0.2,))
@@ -68,9 +72,9 @@ def test_a_batch_that_would_be_in_the_way_waits_until_the_window_is_answered(
     held.join(0.1)
     assert held.is_alive()
     watched.at(1.0)
-    assert watched.ends.get(timeout=5.0) == 1 * S
+    assert watched.ends.get(timeout=GUARD_S) == 1 * S
     watched.go_on.set()
-    held.join(5.0)
+    held.join(GUARD_S)
     assert not held.is_alive()
 
 

@@ -7,8 +7,7 @@ import os
 import socket
 import struct
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection
@@ -22,17 +21,11 @@ from headrace.exchange.channel import LARGEST
 from headrace.exchange.upstream import Publisher, Subscriber, Upstream
 from headrace.progress.sweep import SweepEstimate
 from headrace.scheduling.news import News
+from tests.waiting import GUARD_S, until
 
 KEY = b"a key that both know"
 LOCAL = ("127.0.0.1", 0)
 OUT = SweepEstimate(10.0, 10.5, 0.1, 10.3, 10.7, 400)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 10.0
-    while not condition():
-        assert time.monotonic() < limit
-        threading.Event().wait(0.01)
 
 
 @pytest.fixture
@@ -46,7 +39,7 @@ def publisher() -> Iterator[Publisher]:
 def stranger(publisher: Publisher) -> Iterator[socket.socket]:
     """Somebody who connects; nothing is judged before a long time has passed."""
     with socket.create_connection(publisher.address) as connected:
-        connected.settimeout(20.0)
+        connected.settimeout(GUARD_S)
         yield connected
 
 
@@ -73,7 +66,7 @@ def is_served(publisher: Publisher) -> bool:
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
-    asking.join(20.0)
+    asking.join(GUARD_S)
     return bool(answers) and "views" in json.loads(answers[0])["news"]
 
 
@@ -207,9 +200,16 @@ def test_the_silent_and_the_slow_are_hung_up_on(
         dripping.start()
         assert is_hung_up_on(slow)
         gone.set()
-        dripping.join(20.0)
+        dripping.join(GUARD_S)
+
+
+def test_a_neighbour_that_has_fallen_silent_is_hung_up_on(
+    publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "PATIENCE_S", GUARD_S)  # the handshake takes its time
+    monkeypatch.setattr(service, "PATIENCE_S", 0.3)
     with Client(publisher.address, authkey=KEY) as known:
-        assert known.poll(20.0), "a neighbour that has fallen silent"
+        assert known.poll(GUARD_S)
         with pytest.raises(EOFError):
             known.recv_bytes()
 
@@ -226,7 +226,7 @@ def test_a_flood_takes_no_more_than_its_places_and_not_those_of_neighbours(
         flood = [socket.create_connection(publisher.address) for _ in range(3 * service.PLACES)]
         try:
             for connected in flood:
-                connected.settimeout(20.0)
+                connected.settimeout(GUARD_S)
             assert all(is_hung_up_on(connected) for connected in flood[: service.PLACES])
             assert is_served(publisher)
             until(lambda: threading.active_count() <= before + service.PLACES)
@@ -262,6 +262,6 @@ def test_a_subscriber_does_not_hang_on_a_publisher_that_says_nothing() -> None:
         connected, _ = mute.accept()
         closing = threading.Thread(target=subscriber.close, daemon=True)
         closing.start()
-        closing.join(20.0)
+        closing.join(GUARD_S)
         assert not closing.is_alive()
         connected.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +14,9 @@ from headrace.scheduling import PipelineView, Snapshot, Stage, SweepView
 from headrace.scheduling.order import Order
 from headrace.scheduling.policies import policy_named
 from headrace.scheduling.snapshot import Memory
+from headrace.testing import ManualClock
 from headrace.types import SystemClock
+from tests.waiting import GUARD_S, until
 
 
 @dataclass
@@ -60,30 +61,36 @@ class Runner:
 
 
 def gate(policy: str = "klink", concurrency: int = 1, **more: object) -> Gate:
-    return Gate(policy_named(policy), concurrency, SystemClock(), **more)  # type: ignore[arg-type]
+    clock = more.pop("clock", None) or SystemClock()
+    return Gate(policy_named(policy), concurrency, clock, **more)  # type: ignore[arg-type]
 
 
 def await_waiting(a_gate: Gate, count: int) -> None:
-    limit = time.monotonic() + 5.0
-    while a_gate.metrics().waiting < count:
-        assert time.monotonic() < limit, "they never asked"
-        threading.Event().wait(0.005)
+    until(lambda: a_gate.metrics().waiting >= count, lambda: "they never asked")
+
+
+def await_held(a_gate: Gate, name: str) -> None:
+    """Until a decision has looked at it, and held it."""
+
+    def is_held() -> bool:
+        return any(t.name == name and t.held for d in tuple(a_gate.decisions) for t in d.turns)
+
+    until(is_held, lambda: list(a_gate.decisions))
 
 
 def test_those_who_wait_are_let_in_by_the_policy_one_at_a_time() -> None:
     log: list[str] = []
     one = gate()
     go_on = threading.Event()
-    threads = [Runner("first", one, log=log).turn(lambda: go_on.wait(5.0))]
-    while not log:
-        threading.Event().wait(0.005)
+    threads = [Runner("first", one, log=log).turn(lambda: go_on.wait(GUARD_S))]
+    until(lambda: bool(log))
     for name, due in (("late", 30.0), ("soon", 1.0), ("over", -5.0)):
         threads.append(Runner(name, one, due_in_s=due, log=log).turn())
     await_waiting(one, 3)
     assert log == ["first"], "there is room for one"
     go_on.set()
     for thread in threads:
-        thread.join(5.0)
+        thread.join(GUARD_S)
     assert log == ["first", "over", "soon", "late"]
     assert one.metrics().running == 0
     assert one.metrics().decisions >= 4
@@ -93,10 +100,10 @@ def test_those_who_wait_are_let_in_by_the_policy_one_at_a_time() -> None:
 def test_without_a_gate_everybody_is_let_in_at_once() -> None:
     log: list[str] = []
     none = gate("default")
-    together = threading.Barrier(3, timeout=5.0)
+    together = threading.Barrier(3, timeout=GUARD_S)
     threads = [Runner(n, none, log=log).turn(together.wait) for n in "abc"]
     for thread in threads:
-        thread.join(5.0)
+        thread.join(GUARD_S)
     assert sorted(log) == ["a", "b", "c"]
     assert none.metrics().decisions == 0
     none.close()
@@ -104,24 +111,30 @@ def test_without_a_gate_everybody_is_let_in_at_once() -> None:
 
 def test_what_is_held_is_let_in_when_it_is_due_or_when_the_policy_changes() -> None:
     log: list[str] = []
-    one = gate()
-    begun = time.monotonic()
-    Runner("soon", one, due_in_s=0.3, fixed_s=1.0, log=log).turn().join(5.0)
-    assert time.monotonic() - begun >= 0.28
+    clock = ManualClock(1_000.0)
+    one = gate(clock=clock)
+    soon = Runner("soon", one, due_in_s=0.3, fixed_s=1.0, log=log).turn()
+    await_held(one, "soon")
+    assert log == [], "not before: the clock stands still"
+    clock.advance(0.3)
+    soon.join(GUARD_S)
+    assert log == ["soon"]
     never = Runner("never", one, due_in_s=1e6, fixed_s=1.0, log=log).turn()
-    await_waiting(one, 1)
-    threading.Event().wait(0.3)
+    await_held(one, "never")
     assert log == ["soon"]
     assert "not worth a run" in one.decisions[-1].turns[0].reason
     one.change(policy_named("default"), 1)
-    never.join(5.0)
+    never.join(GUARD_S)
     assert log == ["soon", "never"]
     one.close()
 
 
-def test_those_that_are_held_sleep_and_decisions_leave_them_out() -> None:
+def test_those_that_are_held_sleep_and_decisions_leave_them_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("headrace.runtime.gate._LOOK_S", 1e5)  # nobody is looked at just so
     log: list[str] = []
-    one = gate()
+    one = gate(clock=ManualClock(1_000.0))
     asked: list[str] = []
 
     @dataclass
@@ -132,22 +145,18 @@ def test_those_that_are_held_sleep_and_decisions_leave_them_out() -> None:
 
     sleeper = Asked("sleeper", one, due_in_s=1e6, fixed_s=1.0, log=log)
     sleeping = sleeper.turn()
-    await_waiting(one, 1)
-    while not one.decisions:
-        threading.Event().wait(0.005)
+    await_held(one, "sleeper")
     for _ in range(20):
-        Runner("busy", one, log=log).turn().join(5.0)
+        Runner("busy", one, log=log).turn().join(GUARD_S)
     assert log == ["busy"] * 20
-    assert asked.count("sleeper") <= 4, "asked about once a second, not for every decision"
+    assert asked == ["sleeper"], "once, not for every decision"
     left_out = [d for d in one.decisions if "sleeper" not in {t.name for t in d.turns}]
-    assert left_out
+    assert len(left_out) == 20
     assert left_out[0].snapshot.asleep_until_s > 1e5, "but when it is due is known"
     sleeper.hurried = True
-    begun = time.monotonic()
     one.hurry()
-    sleeping.join(5.0)
-    assert time.monotonic() - begun < 0.5, "somebody waits for it: it is awake at once"
-    assert log[-1] == "sleeper"
+    sleeping.join(GUARD_S)
+    assert log[-1] == "sleeper", "somebody waits for it: nothing else would wake it"
     one.close()
 
 
@@ -158,10 +167,10 @@ def test_closing_and_dismissing_let_nobody_stand() -> None:
     threads = [h.turn() for h in held]
     await_waiting(one, 2)
     one.dismiss(held[0])
-    threads[0].join(5.0)
+    threads[0].join(GUARD_S)
     assert log == ["-a"]
     one.close()
-    threads[1].join(5.0)
+    threads[1].join(GUARD_S)
     assert log == ["-a", "-b"]
     assert one.enter(held[0], lambda: True) is None, "a closed gate lets nobody in"
 
@@ -184,7 +193,7 @@ class Broken:
 def test_a_policy_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     log: list[str] = []
     one = Gate(Broken(), 1, SystemClock())
-    Runner("a", one, log=log).turn().join(5.0)
+    Runner("a", one, log=log).turn().join(GUARD_S)
     assert log == ["a"]
     assert "broken" in caplog.text
     one.close()
@@ -201,21 +210,21 @@ def test_a_pipeline_that_cannot_be_looked_at_hurts_nobody(caplog: pytest.LogCapt
     held = Runner("held", one, due_in_s=1e6, fixed_s=1.0, log=log)
     waiting = held.turn()
     await_waiting(one, 1)
-    Silent("silent", one, log=log).turn().join(5.0)
+    Silent("silent", one, log=log).turn().join(GUARD_S)
     assert log == ["silent"], "its batch will say what is wrong; the other is still held"
     assert "cannot tell" in caplog.text
     one.close()
-    waiting.join(5.0)
+    waiting.join(GUARD_S)
 
 
 def test_memory_pressure_reaches_the_policy() -> None:
     used = [Memory(0.9, 1.0)]
     one = gate(used_memory=lambda: used[0])
-    Runner("a", one).turn().join(5.0)
+    Runner("a", one).turn().join(GUARD_S)
     metrics = one.metrics()
     assert metrics.memory_mode
     assert metrics.memory_share == pytest.approx(0.9)
     used[0] = replace(used[0], used=0.1)
-    Runner("a", one).turn().join(5.0)
+    Runner("a", one).turn().join(GUARD_S)
     assert not one.metrics().memory_mode
     one.close()

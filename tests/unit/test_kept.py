@@ -17,8 +17,9 @@ from headrace.approximate.kept import (
     percentile_of,
     variance_of,
 )
+from tests.amounts import rounds
 
-ROUNDS = 600
+ROUNDS = rounds(200, 600)
 SHARES = (1.0, 0.9, 0.4)
 ESTIMATES: dict[str, tuple[Callable[[Tuples, Floats], Made], Callable[[Floats], float]]] = {
     "stddev": (lambda t, v: deviation_of(t, v, 0.95, sampled=True), lambda v: v.std(ddof=1)),
@@ -84,7 +85,7 @@ def test_the_strength_says_how_far_off_a_part_will_be(name: str) -> None:
     rng = np.random.default_rng(5)
     values = rng.gamma(3.0, 2.0, 4_000)
     strengths, off = [], []
-    for _ in range(300):
+    for _ in range(rounds(120, 300)):
         came = values[rng.random(4_000) < 0.5]
         strata = Strata.made([float(len(came))], [4_000.0], [0.0])
         made = estimate(Tuples(np.zeros(len(came), np.int64), np.ones(len(came)), strata), came)
@@ -104,7 +105,7 @@ def test_as_many_as_the_strength_asks_for_suffice_for_the_bounds(name: str, marg
     whole = Tuples(np.zeros(40_000, np.int64), np.ones(40_000), Strata.complete())
     share = margin * needed_share(estimate(whole, values).strength, 0.05, cautious(0.95))
     met = []
-    for _ in range(100):
+    for _ in range(rounds(40, 100)):
         came = values[rng.random(40_000) < share]
         strata = Strata.made([float(len(came))], [40_000.0], [0.0])
         tuples = Tuples(np.zeros(len(came), np.int64), np.ones(len(came)), strata)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import statistics
-import time
 from dataclasses import replace
 
 import pytest
@@ -187,16 +185,3 @@ def test_what_a_run_frees_is_bounded_by_the_cycle_and_stops_where_most_is_freed(
     assert freed_by(batch, cycle_s=0.12) == (pytest.approx(batch.queued * 0.9), None), (
         "a micro-batch is not stopped by the clock"
     )
-
-
-def test_a_thousand_pipelines_are_ordered_fifty_times_a_second() -> None:
-    rng = random.Random(3)
-    pipelines = tuple(
-        view(f"p{n}", rng.uniform(99, 103), queued=rng.uniform(0, 1e5)) for n in range(1_000)
-    )
-    took = []
-    for n in range(11):
-        begun = time.perf_counter()
-        POLICIES["klink"].order(at(100.0 + n / 10, *pipelines))
-        took.append(time.perf_counter() - begun)
-    assert 1 / statistics.median(took) >= 50

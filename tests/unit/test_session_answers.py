@@ -19,6 +19,7 @@ from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_s
 from headrace.query.predicate import Always
 from headrace.registry.changelog import ActiveQuery
 from headrace.types import BEGINNING, FOREVER
+from tests.amounts import seeds
 
 from .aggregation import EPOCH
 from .naive import discrete, truth
@@ -131,7 +132,7 @@ def random_batches(rng: random.Random, steps: int) -> list[Batch]:
 
 
 @pytest.mark.parametrize("tasks", [1, 3])
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(7, 30))
 def test_sessions_are_told_once_and_as_each_query_alone_would_say(seed: int, tasks: int) -> None:
     rng = random.Random(seed)
     texts = [
@@ -150,7 +151,7 @@ def test_sessions_are_told_once_and_as_each_query_alone_would_say(seed: int, tas
     assert_told(results, queries, {q.uid: batches for q in queries})
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(4, 12))
 def test_sessions_go_on_where_tuples_are_of_too_many_classes(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +173,7 @@ def test_sessions_go_on_where_tuples_are_of_too_many_classes(
     assert_told(results, queries, {q.uid: batches for q in queries})
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", seeds(5, 15))
 def test_open_sessions_outlive_a_change_of_the_plan(seed: int) -> None:
     #   plan A: the first query alone        plan B: with others, other classes and a smaller gap
     rng = random.Random(100 + seed)

@@ -15,6 +15,7 @@ from headrace.lab.simulator.part import Part, Way
 from headrace.lab.simulator.queues import Watermark
 from headrace.lab.simulator.run import simulate
 from headrace.scheduling import POLICIES
+from tests.amounts import SOAK, rounds
 
 CALM = Conditions(cores=4, seconds=60.0, memory_events=1e9, buffer_events=1e9)
 
@@ -123,9 +124,10 @@ def test_estimates_keep_their_word_inside_a_run() -> None:
 def test_over_capacity_klink_halves_latency_and_keeps_memory_low() -> None:
     # The paper's figure 6 and 8, shortened: 70 queries where about 50 can be served.
     specs = queries("ysb", 70, seed=7)
+    policies = ("default", "fcfs", "streambox", "klink") if SOAK else ("default", "klink")
     outcomes = {
-        policy: simulate(specs, Conditions(policy=policy, seconds=120.0))
-        for policy in ("default", "fcfs", "streambox", "klink")
+        policy: simulate(specs, Conditions(policy=policy, seconds=rounds(80, 120)))
+        for policy in policies
     }
     klink, default = outcomes["klink"], outcomes["default"]
     best = min(o.mean_s for name, o in outcomes.items() if name != "klink")
@@ -134,7 +136,8 @@ def test_over_capacity_klink_halves_latency_and_keeps_memory_low() -> None:
     assert klink.percentile_s(99) <= 0.45 * default.percentile_s(99)
     assert klink.throughput_per_s >= 1.2 * default.throughput_per_s
     bound = klink.conditions.memory_events
-    assert np.mean(klink.queued) < 0.55 * bound < 0.9 * bound < np.mean(default.queued)
+    full = (0.9 if SOAK else 0.75) * bound
+    assert np.mean(klink.queued) < 0.55 * bound < full < np.mean(default.queued)
 
 
 def test_a_query_that_its_policy_never_chooses_is_not_starved() -> None:

@@ -26,7 +26,7 @@ from headrace.query.logical import Function, LogicalQuery
 from headrace.query.schema import StreamSchema
 from headrace.runtime.checkpoint import Checkpoint, SessionRecord, StreamRecord
 from headrace.runtime.counters import Delivered, SessionMetrics
-from headrace.runtime.entries import QueryRecord
+from headrace.runtime.entries import EndRecord, QueryRecord
 from headrace.runtime.explain import explain_schedule
 from headrace.runtime.gate import Gate
 from headrace.runtime.listeners import Listeners
@@ -466,13 +466,11 @@ class Session:
         """Makes handles for the queries of a checkpoint, or finds those that were asked for."""
         asked = {q.name: q for q in self._asked}
 
-        def remake(record: QueryRecord, active: bool) -> tuple[LogicalQuery, Query | None]:
+        def remake(record: QueryRecord, ended: EndRecord | None) -> tuple[LogicalQuery, Query]:
             logical = self._parsed(record.name, record.text)
-            if not active:
-                return logical, None
             sink = restored_sink(self._spark, record.sink)
             query = asked.get(record.name)
-            if query is None:
+            if query is None or ended is not None:
                 query = Query(
                     QueryUid(record.uid),
                     record.name,
@@ -482,14 +480,19 @@ class Session:
                     partial_first=record.partial_first,
                     budget=self._budget,
                 )
-                self._queries[query.name] = query
+                if record.name not in asked:
+                    self._queries[query.name] = query
             elif not _is_same(query, logical, sink):
                 raise QueryError(
                     f"the checkpoint runs another query named {record.name!r}: {record.text}",
                     choices=("ask for it as it is and stop it", "or choose another name"),
                 )
-            query.uid = QueryUid(record.uid)
             query.attached(pipeline)
+            if ended is not None:
+                query.activated(record.since_us)
+                query.ended(ended.until_us, ended.error)
+                return logical, query
+            query.uid = QueryUid(record.uid)
             self._restored.add(query.name)
             return logical, query
 

@@ -36,7 +36,7 @@ from headrace.registry.changelog import Registry
 from headrace.runtime import faults
 from headrace.runtime import life as lives
 from headrace.runtime.delivery import Deliveries
-from headrace.runtime.entries import QueryRecord
+from headrace.runtime.entries import EndRecord, QueryRecord
 from headrace.runtime.explain import explain_plan, explain_query
 from headrace.runtime.firing import starts_of
 from headrace.runtime.gate import Gate
@@ -73,8 +73,8 @@ _LONG_BATCH_MS = 1_000.0
 _LATE = 0
 """In the outbox, the stream's own sink for late tuples; queries are numbered from 1."""
 
-Remake = Callable[[QueryRecord, bool], tuple[LogicalQuery, Query | None]]
-"""Reads the text of a query of the checkpoint again; with its handle, if it is active."""
+Remake = Callable[[QueryRecord, EndRecord | None], tuple[LogicalQuery, Query]]
+"""Reads the text of a query of the checkpoint again, and makes its handle."""
 
 
 @dataclass(frozen=True)
@@ -242,11 +242,12 @@ class Pipeline:
             state=now.state.after_input(self.stream.name, replace(given, offsets=begins)),
         )
         logical: dict[int, LogicalQuery] = {}
-        gone = {e.uid for change in found.changes for e in change.deleted}
+        gone = {e.uid: e for change in found.changes for e in change.deleted}
         for change in found.changes:
             for record in change.created:
-                logical[record.uid], handle = remake(record, record.uid not in gone)
-                if handle is not None:
+                ended = gone.get(record.uid)
+                logical[record.uid], handle = remake(record, ended)
+                if ended is None:
                     self._add(handle)
         self._life = lives.restored(now, found.changes, logical, found.begun, found.before)
         self._plans.keep(set())

@@ -1,28 +1,22 @@
 """The benchmark's own truth: systems whose speed is known must be measured right.
 
-Everything is real but the system: the driver, its clock, the Flight server, the process.
+Everything is real but the system: the driver, its clock, the Flight server, the process. A busy
+machine is measured wrong, so this is for `make figures`; what holds on any machine is in tests/e2e.
 """
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import headrace as hr
 from headrace.lab.bench import workloads
 from headrace.lab.bench.alternate import alternate
 from headrace.lab.bench.driver.feed import TICK_S
 from headrace.lab.bench.driver.load import speed
 from headrace.lab.bench.driver.stage import Setup
 from headrace.lab.bench.effort import Effort
-from headrace.lab.bench.results import records
 from headrace.lab.bench.run import Watcher, run, sustain
 
 RATE = 20_000.0
@@ -80,73 +74,6 @@ def test_a_system_that_is_too_slow_is_told_by_its_queue_and_its_rate() -> None:
     assert record["series"]["queued"][-1] > 30_000
 
 
-def test_a_system_that_dies_leaves_its_last_words_and_what_was_measured() -> None:
-    record = run(fake(die_at_s=6.0), RATE, 20.0, Watcher())
-    assert record["end"] == "failed"
-    assert "exit code 3" in record["reason"]
-    assert "told to die" in record["reason"]
-    assert record["summary"]["outputs"] > 4
-
-
-def test_a_system_that_never_answers_is_given_up() -> None:
-    setup = Setup(workloads.load("astream"), "fake", 1, options={"mute": "1"}, answer_s=2.0)
-    record = run(setup, RATE, 5.0, Watcher())
-    assert (record["end"], record["summary"]) == ("failed", None)
-    assert "gave no result within 2 s" in record["reason"]
-
-
-def test_an_adapter_that_cannot_start_says_why() -> None:
-    record = run(fake(speed=3), RATE, 5.0, Watcher())
-    assert record["end"] == "failed"
-    assert "no option 'speed'" in record["reason"]
-
-
-def test_a_system_of_ones_own_is_one_file(tmp_path: Path) -> None:
-    own = tmp_path / "mine.py"
-    shipped = "from headrace.lab.bench.adapters.fake import Adapter as Fake"
-    own.write_text(f"{shipped}\n\n\nclass Adapter(Fake):\n    pass\n")
-    setup = Setup(workloads.load("astream"), str(own), 1, answer_s=20.0)
-    record = run(setup, RATE, 3.0, Watcher())
-    assert (record["end"], record["sut"]) == ("complete", "mine")
-
-
-def test_what_cannot_be_run_is_refused_before_anything_starts() -> None:
-    with pytest.raises(hr.HeadraceError, match=r"no system under test 'spark'.*plain-spark"):
-        run(Setup(workloads.load("astream"), "spark", 1), RATE, 5.0, Watcher())
-    with pytest.raises(hr.HeadraceError, match=r"on one core.*cannot offer 900,000,000"):
-        run(fake(), 9e8, 5.0, Watcher())
-    with pytest.raises(hr.HeadraceError, match="offers nothing"):
-        run(fake(), 0.0, 5.0, Watcher())
-
-
-def test_a_run_that_is_stopped_by_hand_keeps_what_was_measured(tmp_path: Path) -> None:
-    out = tmp_path / "run.json"
-    command = [sys.executable, "-m", "headrace.cli", "bench", "run", "astream", "--sut", "fake"]
-    options = ["--rate", "20000", "--queries", "1", "--seconds", "120", "--out", str(out)]
-    with subprocess.Popen(
-        [*command, *options],
-        stdout=subprocess.PIPE,
-        text=True,
-        # In the background of a shell SIGINT is ignored, and children inherit that.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    ) as driver:
-        try:
-            assert driver.stdout is not None
-            for line in driver.stdout:
-                if line.startswith("measuring"):
-                    break
-            with pytest.raises(subprocess.TimeoutExpired):
-                driver.wait(3)
-            driver.send_signal(signal.SIGINT)
-            rest, _ = driver.communicate(timeout=30)
-        finally:
-            driver.kill()
-    assert driver.returncode == 130
-    assert "written to" in rest
-    record = records.read(out)
-    assert (record["end"], record["summary"]["outputs"] > 4) == ("interrupted", True)
-
-
 def test_queries_that_come_and_go_are_timed_until_acknowledged() -> None:
     workload = workloads.load("astream-sc1")
     record = run(Setup(workload, "fake", 50, answer_s=20.0), RATE, 6.0, Watcher())
@@ -184,14 +111,6 @@ def test_what_one_value_leaves_waiting_is_not_the_next_ones() -> None:
     assert record["figures"]["40000"]["taken_per_s"]["mean"] == pytest.approx(RATE, rel=0.1)
     assert record["figures"]["10000"]["taken_per_s"]["mean"] == pytest.approx(10_000, rel=0.1)
     assert record["ratios"]["10000 / 40000"]["taken_per_s"]["mean"] == pytest.approx(0.5, rel=0.2)
-
-
-def test_a_setting_that_cannot_be_changed_is_told() -> None:
-    record = alternate(fake(), RATE, 2.0, "colour", ["red", "blue"], 1, 0.5, Watcher())
-    assert record["end"] == "failed"
-    assert "'colour' cannot be changed" in record["reason"]
-    with pytest.raises(hr.HeadraceError, match="two or more different values"):
-        alternate(fake(), RATE, 2.0, "mute", ["1"], 1, 0.5, Watcher())
 
 
 def test_with_backpressure_events_wait_before_the_queue_and_keep_their_times() -> None:
