@@ -14,7 +14,8 @@ PROMISED = ("gem_pack", "top counts from 20", "bought", "top counted until 20", 
 
 def code_blocks() -> list[str]:
     """The Python blocks of the README."""
-    return re.findall(r"^```python\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    text = README.read_text("utf-8")
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def test_there_is_one_session() -> None:
