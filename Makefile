@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DELETE_ON_ERROR:
 # Two steps may call apt-get, which cannot run twice at once.
 .NOTPARALLEL:
-.PHONY: help setup java demo test unit figures soak check bench clean
+.PHONY: help setup java demo test unit figures soak check docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +54,11 @@ check: $(STAMP) ## lint, format, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(STAMP) java ## measure against plain Spark; records, a page, README's tables (see make figures)
-	$(BIN)/headrace bench suite short --readme README.md $(ARGS)
+docs: $(STAMP) ## write docs/api.md from the docstrings
+	$(BIN)/python scripts/api_reference.py
+
+bench: $(STAMP) java ## measure against plain Spark; records, a page, tables of docs/results.md
+	$(BIN)/headrace bench suite short --readme docs/results.md $(ARGS)
 
 clean: ## remove caches and scratch files (keeps .venv and benchmarks/results)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \

@@ -15,13 +15,16 @@ from collections.abc import Iterable
 
 
 class HeadraceError(Exception):
-    """Root of every error raised on purpose."""
+    """Root of every error that Headrace raises on purpose: catch it to catch all of them."""
 
 
 class QueryError(HeadraceError):
-    """A query that cannot be accepted as written.
+    """The caller's SQL or arguments are wrong; raised by the call that was given them.
 
-    ``line`` and ``column`` are 1-based places in the SQL text, when the cause has a place.
+    ``message`` says what is wrong; it is kept as the attribute ``reason``. ``query`` is the name of
+    the query, ``construct`` the part of SQL that is meant. ``line`` and ``column`` are its place in
+    the text, counted from 1, where it has one. ``choices`` are what would be valid instead. All are
+    attributes, and part of the text of the error.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class QueryError(HeadraceError):
 
 
 class UnsupportedQuery(QueryError):
-    """Valid Spark SQL that is outside what is run here."""
+    """Valid Spark SQL that Headrace does not run; the choices say what it runs instead."""
 
 
 class CapacityError(HeadraceError):
@@ -69,11 +72,14 @@ class CapacityError(HeadraceError):
 
 
 class ExecutionError(HeadraceError):
-    """Something failed while running; the cause is chained."""
+    """A query, a sink, a source or a session failed while running.
+
+    The cause, where there is one, is chained (``__cause__``).
+    """
 
 
 class InternalError(HeadraceError):
-    """A promise inside the project does not hold."""
+    """A mistake inside Headrace, not the caller's: please report it."""
 
 
 def near(word: str, known: Iterable[str]) -> tuple[str, ...]:

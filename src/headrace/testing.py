@@ -16,7 +16,10 @@ __all__ = ["ManualClock", "MemoryStream"]
 
 
 class ManualClock:
-    """A wall clock that stands still until a test moves it."""
+    """A wall clock that stands still until a test moves it; for `Session(clock=…)`.
+
+    ``now_s`` is where it begins: seconds since the epoch, or a datetime.
+    """
 
     def __init__(self, now_s: float | dt.datetime = 0.0) -> None:
         self._now_s = now_s.timestamp() if isinstance(now_s, dt.datetime) else float(now_s)
@@ -27,7 +30,7 @@ class ManualClock:
         return self._now_s
 
     def advance(self, seconds: float) -> None:
-        """Move it forward."""
+        """Move it forward by so many `seconds`; raises ValueError for fewer than none."""
         if seconds < 0:
             raise ValueError("a clock does not run backwards")
         with self._lock:
@@ -37,8 +40,10 @@ class ManualClock:
 class MemoryStream:
     """A source that a test pushes tables into.
 
-    Tables are kept as Arrow files in a folder (a temporary one unless `path` is given), so that
-    Spark's workers see them and a restarted process finds them again. One offset is one table.
+    Its tuples have the columns of `schema`, in as many `partitions` as given. Tables are kept as
+    Arrow files in a folder (a temporary one unless `path` is given), so that Spark's workers see
+    them and a restarted process finds them again. One offset is one table; a batch takes at most
+    `tables_per_batch` of each partition (default: all).
 
     >>> stream = MemoryStream(pa.schema([("k", pa.int64()), ("time", pa.timestamp("us", "UTC"))]))
     >>> stream.push({"k": [1], "time": [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)]})
@@ -76,7 +81,10 @@ class MemoryStream:
         *,
         partition: int = 0,
     ) -> int:
-        """Append tuples to a partition; returns how many tables it holds then."""
+        """Append `rows` to a `partition` as one table; returns how many tables it holds then.
+
+        Rows are a table, a record batch, a mapping of columns, or a sequence of mappings.
+        """
         table = self._table(rows)
         number = self._count(partition)
         final = Path(self._folder(partition)) / f"{number:08d}.arrow"
@@ -100,7 +108,7 @@ class MemoryStream:
         return (0,) * self._partitions
 
     def latest_offsets(self, start: tuple[int, ...]) -> tuple[int, ...]:
-        """All tables pushed so far, or as many as a batch may take."""
+        """All tables pushed so far, or as many after `start` as a batch may take."""
         ends = [self._count(p) for p in range(self._partitions)]
         if self._limit is not None:
             ends = [min(e, s + self._limit) for e, s in zip(ends, start, strict=True)]
@@ -109,7 +117,7 @@ class MemoryStream:
     def read(
         self, partition: int, start: int, end: int, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """The tables of a range."""
+        """Tables `start` to before `end` of a `partition`; `columns` is not used."""
         for number in range(start, end):
             name = str(Path(self._folder(partition)) / f"{number:08d}.arrow")
             with pa.OSFile(name, "rb") as source:

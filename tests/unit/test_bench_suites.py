@@ -102,17 +102,24 @@ def test_a_rate_above_which_nothing_failed_is_a_lower_bound(
 
 
 def test_only_what_is_between_the_marks_is_replaced(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"# Title\n\n{BEGIN}\nbefore\n{END}\n\nrest\n")
-    put_into(readme, [sustain_record(sut="headrace", queries=1)])
-    text = readme.read_text()
+    page = tmp_path / "results.md"
+    page.write_text(f"# Title\n\n{BEGIN}\nbefore\n{END}\n\nrest\n")
+    put_into(page, [sustain_record(sut="headrace", queries=1)])
+    text = page.read_text()
     assert text.startswith("# Title\n\n<!-- bench: begin -->\n| queries |")
     assert text.endswith("<!-- bench: end -->\n\nrest\n")
     assert "before" not in text
-    put_into(readme, [run_record()])
-    readme.write_text("# Title\n")
+    put_into(page, [run_record()])
+    page.write_text("# Title\n")
     with pytest.raises(hr.HeadraceError, match="lacks the marks"):
-        put_into(readme, [])
+        put_into(page, [])
+
+
+def test_the_page_of_results_has_the_marks() -> None:
+    page = Path(__file__).parents[2] / "docs" / "results.md"
+    text = page.read_text("utf-8")
+    assert text.count(BEGIN) == text.count(END) == 1
+    assert text.index(BEGIN) < text.index(END)
 
 
 def test_big_numbers_are_written_as_people_say_them() -> None:

@@ -19,12 +19,16 @@ __all__ = ["ArrowSource", "Generator", "Ads", "Purchases", "RandomFields"]
 
 @runtime_checkable
 class ArrowSource(Protocol):
-    """What a source must offer. Offsets are asked for on the driver, in the thread of any pipeline;
-    for `read` it is pickled and sent to tasks.
+    """What a source must offer.
 
-    One that keeps tuples until they are processed may also have ``commit(offsets)``: it is told
-    when nothing before these offsets will be read again. With ``newest_offsets()``, how far it has
-    come, it is asked once for all pipelines that wait for their turn, not once for each.
+    Offsets are asked for on the driver, in the thread of any pipeline. For `read` the source is
+    pickled and sent to tasks, so it must not hold open connections.
+
+    Three methods are optional. ``commit(offsets)`` is called when no pipeline will read anything
+    before these offsets again; a source that keeps tuples may drop them then. ``newest_offsets()``
+    tells how far the source has come, per partition; with it the source is asked once for all
+    pipelines that wait for their turn, not once for each. ``memory()`` returns the bytes in use and
+    the bytes allowed, for policies that run first whoever frees most.
     """
 
     @property
@@ -38,27 +42,38 @@ class ArrowSource(Protocol):
         ...
 
     def initial_offsets(self) -> tuple[int, ...]:
-        """Where a new stream begins, per partition."""
+        """Offsets at which a new stream begins, one per partition."""
         ...
 
     def latest_offsets(self, start: tuple[int, ...]) -> tuple[int, ...]:
-        """How far a batch that begins at `start` may read now, per partition."""
+        """Offsets up to which a batch that begins at `start` may read now, one per partition.
+
+        They are not before `start`; equal offsets mean that nothing has come.
+        """
         ...
 
     def read(
         self, partition: int, start: int, end: int, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """The tuples of a range, with at least the named columns."""
+        """The tuples of one `partition` from offset `start` to before offset `end`.
+
+        The batches have at least the named `columns`. The same range must give the same tuples
+        every time: tasks are repeated, and a restart reads the last range again. Runs in a task.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Generator:
-    """Tuples made on the fly at a fixed rate, the same for the same seed and offset.
+    """Tuples made on the fly, the same for the same ``seed``, partition and offset.
 
-    ``rate`` is tuples per second over all partitions; None means as fast as they are taken, in
-    batches of ``rows_per_batch``. Event time is ``start_s`` plus offset over the event rate, moved
-    back by up to ``disorder_s`` at random. With ``total`` the stream ends there.
+    ``rate`` is tuples per second over all ``partitions``; None means as fast as they are taken, in
+    batches of ``rows_per_batch``. The first tuple has the event time ``start_s``, in seconds since
+    the epoch (with a rate and no ``start_s``: now); later ones follow at ``event_rate`` tuples per
+    second of event time (default: ``rate``, or a million without one). Each is moved back by up to
+    ``disorder_s`` seconds at random. With ``total`` the stream ends after so many tuples.
+
+    The columns are ``key``, ``value`` and ``time``; subclasses have others beside ``time``.
     """
 
     rate: float | None = 10_000.0
@@ -89,7 +104,7 @@ class Generator:
         return (0,) * self.partitions
 
     def latest_offsets(self, start: tuple[int, ...]) -> tuple[int, ...]:
-        """What the rate has made by now, or the next batch."""
+        """What the rate has made by now; without a rate, one batch after `start`."""
         if self.rate is None:
             ends = [s + self.rows_per_batch // self.partitions for s in start]
         else:
@@ -102,7 +117,10 @@ class Generator:
     def read(
         self, partition: int, start: int, end: int, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """Block by block."""
+        """The tuples of one `partition` from offset `start` to before `end`, all columns.
+
+        `columns` is not used: making a block makes all of them.
+        """
         at = start
         while at < end:
             block = at // self.BLOCK
@@ -111,7 +129,7 @@ class Generator:
             at = block * self.BLOCK + high
 
     def make(self, partition: int, block: int, rows: int) -> pa.RecordBatch:
-        """One block of tuples."""
+        """The first `rows` tuples of one `block` of a `partition`; a block has ``BLOCK`` tuples."""
         rng = np.random.Generator(np.random.Philox(key=self.seed, counter=[0, 0, partition, block]))
         rate = self.event_rate or self.rate or 1_000_000.0
         number = (block * self.BLOCK + np.arange(rows)) * self.partitions + partition
@@ -125,13 +143,17 @@ class Generator:
     def fields(
         self, rng: np.random.Generator, number: np.ndarray, rows: int
     ) -> dict[str, pa.Array]:
-        """The columns beside event time; a subclass gives its own."""
+        """The columns beside event time, each with `rows` values; a subclass gives its own.
+
+        `rng` is the block's own random generator, `number` counts the tuples over all partitions.
+        """
         return {"key": pa.array(number % 1000), "value": pa.array(rng.random(rows))}
 
 
 @dataclass(frozen=True)
 class RandomFields(Generator):
-    """AStream's workload: a key that counts round 1,000 values and five random fields."""
+    """AStream's workload: ``key`` counts round ``keys`` values; ``f0`` to ``f4`` are random whole
+    numbers from 0 to below ``field_max``."""
 
     keys: int = 1_000
     field_max: int = 1_000
@@ -151,7 +173,7 @@ _PACKS = pa.array(["pouch", "bag", "chest", "crate", "vault", "wagon", "ship", "
 
 @dataclass(frozen=True)
 class Purchases(Generator):
-    """Gem packs bought in a game: user, pack, price."""
+    """Gem packs bought in a game: ``user_id`` (one of ``users``), ``gem_pack`` and ``price``."""
 
     users: int = 10_000
 
@@ -169,7 +191,7 @@ class Purchases(Generator):
 
 @dataclass(frozen=True)
 class Ads(Generator):
-    """Gem packs proposed to users of the same game."""
+    """Gem packs offered in the same game: ``user_id`` (one of ``users``) and ``gem_pack``."""
 
     users: int = 10_000
 

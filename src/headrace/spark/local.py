@@ -1,4 +1,4 @@
-"""`local_spark`: a SparkSession on this machine, set up for short micro-batches and few words."""
+"""`local_spark`: a SparkSession on this machine, set up for short micro-batches."""
 
 from __future__ import annotations
 
@@ -44,14 +44,17 @@ _LOG_CONFIGURATION = "-Dlog4j2.configurationFile="
 def local_spark(
     cores: int | None = None, *, log_file: str | os.PathLike[str] | None = None, **conf: object
 ) -> SparkSession:
-    """A local SparkSession with `cores` cores (default: all).
+    """Start a local SparkSession with `cores` cores (default: all), or return the running one.
 
-    Further settings go by Spark's names with dots written as underscores or passed with ``**``:
-    ``local_spark(2, **{"spark.sql.ansi.enabled": "false"})``. ``master`` may be given the same way.
+    Further settings are given in `conf` by Spark's names, with dots written as underscores, or as a
+    mapping: ``local_spark(2, **{"spark.sql.ansi.enabled": "false"})``. They go before
+    Headrace's own. ``master="…"`` stands for ``spark.master``.
 
-    Spark logs errors only, on standard error, or in `log_file` together with all else that the JVM
-    and its Python workers would print; both take effect only when this call starts the JVM. A
-    log4j2 configuration of your own in ``SPARK_CONF_DIR`` or the driver's Java options is kept.
+    Spark logs errors only, on standard error. With `log_file` they go there, together with all else
+    that the JVM and its Python workers print. Both take effect only when this call starts the JVM.
+    A log4j2 configuration of your own in ``SPARK_CONF_DIR`` or the driver's Java options is kept.
+
+    >>> spark = local_spark(2)                                            # doctest: +SKIP
     """
     # Workers must run the Python that has this package, not the first one on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
