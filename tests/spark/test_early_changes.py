@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,15 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.playing import Events, Played, play, start_s
+import headrace as hr
+from tests.spark.by_hand import move_by_hand
+from tests.spark.helpers import DAY
+from tests.spark.playing import LATENESS_S, SCHEMA, Events, Played, play, start_s
 
 pytestmark = pytest.mark.spark
 
 WINDOW_S, STEP_S, RATE = 2.0, 0.5, 1_500
-SECONDS, CHANGES_S = 22.0, 12.0
+SECONDS, CHANGES_S = 30.0, 14.0
 BY_WINDOW = f"FROM s GROUP BY window(time, '{WINDOW_S:g} seconds', '1 second')"
 ERROR = 0.05
 QUESTIONS = {
@@ -88,3 +92,28 @@ def test_a_stream_that_spark_reads_is_answered_early_too(
     values = [len(events.of_window(start_s(r), WINDOW_S)) for r in sampled]
     shares = [r["n_sample"] / n for r, n in zip(sampled, values, strict=True)]
     assert min(shares) > 0.8, "tuples without an offset are all kept"
+
+
+@pytest.mark.xfail(
+    reason="a section of a sample that keeps nothing has no slices, and stops its stream",
+    raises=hr.ExecutionError,
+)
+def test_a_lull_in_which_a_sample_keeps_nothing_stops_nobody(spark: SparkSession) -> None:
+    events = Events.drawn(5, RATE, 12.0)
+    clock, memory = hr.testing.ManualClock(DAY), hr.testing.MemoryStream(SCHEMA)
+    with pytest.MonkeyPatch.context() as patch, hr.Session(spark, clock=clock) as session:
+        move_by_hand(patch)
+        session.stream("s", memory, event_time="time", lateness=f"{LATENESS_S:g} seconds")
+        query = session.sql(QUESTIONS["sampled"])
+        session.start()
+        for step in range(24):
+            came = (events.came_s > step * STEP_S) & (events.came_s <= (step + 1) * STEP_S)
+            clock.advance(STEP_S)
+            memory.push(events.table(came))
+            session.process_all_available()
+        for tenth in range(20):
+            clock.advance(0.1)
+            stamp = DAY + dt.timedelta(seconds=12.0 + 0.1 * tenth)
+            memory.push({"k": ["ash"], "v": [1.0], "time": [stamp]})
+            session.process_all_available()
+        assert query.status == "active"
