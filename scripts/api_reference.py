@@ -23,7 +23,7 @@ ERRORS = (
     "HeadraceError QueryError UnsupportedQuery CapacityError ExecutionError InternalError".split()
 )
 FOR_THE_ENGINE = {
-    "Query": "activated counted emitted ended judged missed wake".split(),
+    "Query": "activated attached closed counted emitted ended expire forgotten judged missed record".split(),
     "QueryError": ["named"],
 }
 """Public methods that only the engine calls."""

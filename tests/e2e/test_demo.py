@@ -66,7 +66,7 @@ def test_it_ends_by_itself(tmp_path: Path) -> None:
     seconds = [int(found["second"]) for text in printed.splitlines() if (found := LINE.match(text))]
     assert seconds == sorted(seconds)
     assert re.search(r"events processed\W+[\d,]+", printed)
-    assert "docs/architecture.md" in printed
+    assert "docs/internals/architecture.md" in printed
     assert_no_rubbish(tmp_path)
 
 

@@ -94,10 +94,6 @@ def test_a_stream_that_spark_reads_is_answered_early_too(
     assert min(shares) > 0.8, "tuples without an offset are all kept"
 
 
-@pytest.mark.xfail(
-    reason="a section of a sample that keeps nothing has no slices, and stops its stream",
-    raises=hr.ExecutionError,
-)
 def test_a_lull_in_which_a_sample_keeps_nothing_stops_nobody(spark: SparkSession) -> None:
     events = Events.drawn(5, RATE, 12.0)
     clock, memory = hr.testing.ManualClock(DAY), hr.testing.MemoryStream(SCHEMA)

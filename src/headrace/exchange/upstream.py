@@ -35,7 +35,11 @@ _FAILURES = (
 
 @dataclass(frozen=True)
 class Upstream:
-    """Where the query lives whose results a stream is: a session that publishes, and the key."""
+    """Says that a stream consists of the results of another session's query.
+
+    ``address`` is what that session's `publish` returned, ``key`` the secret it was given, and
+    ``query`` the name of the query there.
+    """
 
     address: Address
     key: bytes = field(repr=False)

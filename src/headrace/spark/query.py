@@ -34,10 +34,13 @@ _KEPT_WINDOWS = 1000
 class QueryMetrics(Counters):
     """Counters of one query; readable as attributes and as a mapping.
 
-    ``rows`` and ``windows`` are what its sink was given; of the memory sink, ``rows_dropped`` and
-    ``windows_dropped`` fell out of what is kept since. ``rows_waiting`` were committed and its sink
-    has not taken them yet. ``guaranteed_share`` is, of the windows of an approximate query, those
-    of which all rows that came are as it asked.
+    ``rows`` and ``windows`` were given to its sink; of the memory sink, ``rows_dropped`` and
+    ``windows_dropped`` fell out of what is kept since. ``rows_waiting`` are committed, and its sink
+    has not taken them yet. ``late_tuples`` came too late for at least one of its windows.
+    ``deployment_latency_ms`` is from `Session.sql` to active, ``event_time_latency_ms`` from the
+    end of its last window to the delivery (None where event time is not today's). ``checksum`` is
+    the digest sink's. ``guaranteed_share``, for approximate queries, is the share of windows whose
+    rows all met the error.
     """
 
     rows: int
@@ -53,7 +56,10 @@ class QueryMetrics(Counters):
 
 
 class Query:
-    """One query: its life, its results, its counters. Safe to use from any thread."""
+    """The handle of one query, made by `Session.sql`: its life, its results, its counters.
+
+    ``name`` is its name, unique among running queries. Safe to use from any thread.
+    """
 
     def __init__(
         self,
@@ -110,17 +116,19 @@ class Query:
 
     @property
     def effective_start(self) -> dt.datetime | None:
-        """First event time it sees (UTC); the beginning of time for one that sees all."""
+        """The first event time it sees (UTC), or None while it is pending. For a query that sees
+        its stream from the beginning it lies before every tuple."""
         return None if self._since_us is None else to_datetime(self._since_us)
 
     @property
     def effective_end(self) -> dt.datetime | None:
-        """Event time from which it no longer sees tuples, once it is stopped."""
+        """The event time before which all its windows are out and from which it sees no tuples
+        (UTC); None until it is stopped."""
         return None if self._until_us is None else to_datetime(self._until_us)
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns of its results."""
+        """Names and Arrow types of the columns of its results."""
         outputs, zone = self.logical.outputs, self._time_zone
         fields = [pa.field(o.name, arrow_type(o.type, zone)) for o in outputs]
         if self.partial_first:
@@ -128,10 +136,10 @@ class Query:
         return pa.schema(fields)
 
     def await_active(self, timeout_s: float | None = None) -> dt.datetime:
-        """Wait until it takes part; returns its effective start.
+        """Wait until it is active; returns its effective start.
 
-        Raises ExecutionError when it failed or was stopped before, when the session is closed, or
-        when time runs out.
+        Raises ExecutionError when it has failed or was stopped before, when the session is closed,
+        or when it is not active after ``timeout_s`` seconds (default: wait for ever).
         """
         if self._pipeline is not None:
             self._pipeline.nudge()
@@ -149,12 +157,13 @@ class Query:
         raise ExecutionError(f"query {self.name!r} is not active after {timeout_s} s")
 
     def stop(self, wait: bool = True) -> dt.datetime | None:
-        """End it at a slice boundary; returns the effective end when waiting.
+        """End it at the watermark (a selection: after the newest tuple); returns the effective end.
 
-        Windows that are still open are not emitted, as when a Spark query is stopped. One that has
-        ended, or has not begun because the session is not started, ends at once: the effective end
-        is None where it never took part. Raises ExecutionError when the session is closed and its
-        checkpoint goes on with the query.
+        Every window before that end has been emitted. Windows that are still open are not, as when
+        a Spark query is stopped. With ``wait=False`` it returns at once, with None if the query
+        has not ended yet. A query that has ended, or has not begun because the session is not
+        started, ends at once: the effective end is None where it never took part. Raises
+        ExecutionError when the session is closed and its checkpoint goes on with the query.
         """
         with self._changed:
             if self.has_ended:
@@ -178,23 +187,27 @@ class Query:
     # -- results ------------------------------------------------------------------------------
 
     def results(self, timeout_s: float | None = None) -> Results:
-        """Tables as windows close, one per window, from the first one that is still kept.
+        """Result tables as windows close, one per window, from the first one that is still kept.
 
-        Ends when the query is over, or when nothing new comes for `timeout_s`. How much is kept,
-        the options ``rows``, ``bytes`` and ``age`` of the memory sink say; its ``dropped`` tells
-        how many windows and rows fell out before they were read here.
+        A selection gives one table per micro-batch. Waits for the next table; ends when the query
+        or its session has ended, or when nothing new comes for ``timeout_s`` seconds (default:
+        wait for ever). Every call begins with the first table. How much is kept, the options
+        ``rows``, ``bytes`` and ``age`` of the memory sink say; ``dropped`` of what is returned
+        tells how many windows and rows fell out before they were read. Needs the memory sink, else
+        raises QueryError.
         """
         return Results(self._kept("results()"), self._changed, self._is_over, timeout_s)
 
     def collect(self) -> pa.Table:
-        """Everything emitted so far that is still kept, as one table."""
+        """Everything emitted so far that is still kept, as one table. Does not wait; needs the
+        memory sink."""
         kept = self._kept("collect()")
         with self._changed:
             tables = kept.tables()
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
 
     def metrics(self) -> QueryMetrics:
-        """Counters so far."""
+        """Its counters so far; does not wait for a batch."""
         waiting = 0 if self._pipeline is None else self._pipeline.rows_waiting(self.uid)
         with self._changed:
             return QueryMetrics(
@@ -213,7 +226,7 @@ class Query:
             )
 
     def explain(self) -> str:
-        """How it is run: its group, classes and lane, in words."""
+        """A text for people: who reads and reduces its tuples, and with which queries it shares."""
         if self._pipeline is None:
             return f"query {self.name!r}: {self._status}; the session is not started"
         return self._pipeline.explain_query(self)

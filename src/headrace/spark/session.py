@@ -58,16 +58,27 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Session:
     """Runs many queries over shared streams inside one Spark application.
 
-    ``sharing="off"`` runs each query as a pipeline of its own: the baseline, and the oracle that
-    the shared plan is compared with. With ``checkpoint`` the session survives the process: the
-    same folder, streams and query names continue where the last commit was. Without one, state
-    lives in a temporary folder.
+    ``spark`` is a classic SparkSession, not Spark Connect. With ``checkpoint``, a folder that
+    driver and executors reach by the same address, the session can be continued after a restart:
+    the same folder, streams and query names go on where the last commit was. Without one, state is
+    in a temporary folder and is gone after `close`.
 
-    ``policy`` says which pipeline's micro-batch runs first when they are more than the machine can
-    serve: ``default`` leaves it to Spark, ``klink`` runs first whose window is due first; others
-    are ``fcfs``, ``round-robin``, ``highest-rate`` and ``streambox``. At most ``concurrency``
-    batches run at a time (default: one more than there are cores), and whoever has waited for
-    ``patience`` goes first. ``state_bytes`` is how much state counts as full memory.
+    ``sharing="off"`` runs each query as a pipeline of its own; results are the same. ``clock``
+    tells the wall-clock time (default: the system's; tests pass a `ManualClock`). ``trigger`` is
+    the least time between the beginnings of two micro-batches, as in Spark.
+
+    ``policy`` says which pipeline's micro-batch runs first when more of them want to run than the
+    machine can serve: ``default`` leaves it to Spark; ``klink`` takes the pipeline whose window is
+    due first; others are ``klink-without-memory``, ``fcfs``, ``round-robin``, ``highest-rate`` and
+    ``streambox``. At most ``concurrency`` batches run at a time (default: one more than there are
+    cores). A pipeline that has waited for ``patience`` goes first. ``state_bytes`` is how much
+    state counts as full memory (default: no bound).
+
+    A checkpoint has one owner at a time: a second session is refused while the first one lives, and
+    takes over when it is dead. With ``fsync`` every record and file of it is flushed to the disk
+    before it counts, so that it survives a loss of power and not only of the process. A sink on the
+    driver (a callable, a Spark writer format) is called by a thread of its own after the commit;
+    one that does not return within ``sink_timeout`` fails its query, and hurts nobody else.
 
     >>> with Session(spark) as session:                                   # doctest: +SKIP
     ...     session.stream("purchases", df, event_time="time", lateness="2 seconds")
@@ -160,7 +171,11 @@ class Session:
         upstream: Upstream | None = None,
         progress: str = "aion",
     ) -> None:
-        """Declare a stream: any streaming DataFrame, or an Arrow source.
+        """Declare a stream before `start`: any streaming DataFrame, or an Arrow source.
+
+        Queries call it ``name`` (letters, digits and _). ``source`` is where its tuples come from,
+        ``event_time`` its column with the event time, a timestamp. Raises QueryError for a name
+        that is taken, a DataFrame that does not stream, or a column that is not there.
 
         ``lateness`` is how far the watermark stays behind the highest event time. A partition that
         is silent for ``idle_after`` no longer holds it back; ``partition`` names the column that
@@ -168,12 +183,12 @@ class Session:
         and of the stream is set aside and counted. Tuples too late for a window go to
         ``late_sink``, a callable or a Spark writer format with ``late_options``, at least once.
 
-        A stream of another session's results names that session and the query as its ``upstream``:
-        the two then tell each other when windows will be out, and what the rest of the query
-        costs. Its event time must be the end of the query's windows.
+        If the tuples are the results of another session's query, ``upstream`` names that session
+        and the query. The two sessions then tell each other when windows will be out and what the
+        rest of the work costs. The event time must be the end of that query's windows.
 
-        ``progress`` is how windows of approximate queries are closed that do not say it in their
-        hint: ``aion``, ``k-slack``, ``aq-k-slack`` or ``lateness``.
+        ``progress`` is how windows are closed for approximate queries whose hint does not say it:
+        ``aion``, ``k-slack``, ``aq-k-slack`` or ``lateness``.
         """
         self._check_open()
         if not _NAME.fullmatch(name):
@@ -211,10 +226,19 @@ class Session:
         options: Mapping[str, Any] | None = None,
         partial_first: bool = False,
     ) -> Query:
-        """Run a query from now on; before `start`, from the stream's first tuple on.
+        """Run the query that ``text`` says, in Spark's SQL, and return its handle at once.
+
+        Called before `start`, the query sees the stream from its first tuple; later, from its
+        effective start (`Query.await_active`). ``name`` must not be that of a running query,
+        unless a checkpoint has restored one with the same text and kind of sink: then that one is
+        returned. Without a name it gets one.
+
+        ``sink`` is ``memory`` (read with `Query.results`), ``parquet`` (needs ``path``),
+        ``digest`` (counts and sums rows), a callable ``f(table)`` or ``f(table, transaction)``, or
+        a Spark writer format; ``options`` are the sink's. ``partial_first=True`` also emits the
+        windows that began before the effective start, marked by a column ``partial``.
 
         Raises QueryError, with the place in the text and the valid choices, before anything runs.
-        A name that a checkpoint already runs with the same text gives that query.
         """
         self._check_open()
         requested_at = time.monotonic()
@@ -268,7 +292,7 @@ class Session:
     # -- running ------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to read the streams."""
+        """Begin to read the streams; returns at once. A session is started once."""
         self._check_open()
         with self._lock:
             if self._started:
@@ -291,7 +315,10 @@ class Session:
             self._ticker.start()
 
     def process_all_available(self) -> None:
-        """Wait until all that the sources hold now is processed, as in Spark; for tests."""
+        """Wait until all that the sources hold now is processed and the windows it closes are out.
+
+        For tests and bounded inputs. Raises ExecutionError when a stream has failed.
+        """
         self._check_open()
         if not self._started:
             raise QueryError("the session is not started", choices=("session.start()",))
@@ -299,7 +326,10 @@ class Session:
             pipeline.process_all_available()
 
     def close(self) -> None:
-        """Stop reading between batches and let go of everything; the checkpoint stays."""
+        """Stop reading after the running batches and end all waiting; the checkpoint stays.
+
+        Queries of a session with a checkpoint go on when it is opened again.
+        """
         with self._lock:
             if self._closed:
                 return
@@ -340,37 +370,46 @@ class Session:
 
         Columns: query, window_start, window_end, rows, and for the digest sink checksum and
         event_time, the largest value of the column that its option ``event_time`` names. Called on
-        the driver before the firing is committed, so after a crash it may hear of one twice. A
-        listener that raises is logged and hurts nobody.
+        the driver before the firing is committed, so after a crash it may hear of one twice. If
+        the listener raises, that is logged, and everything else goes on.
         """
         self._listeners.add(listener)
 
     def schedule(self, policy: str, *, concurrency: int | None = None) -> None:
-        """Decide from now on by another policy, which lets so many batches run at a time."""
+        """Order pipelines by another ``policy`` from now on, at most ``concurrency`` batches at a
+        time.
+
+        Without ``concurrency`` the default is taken, not the number given before.
+        """
         self._check_open()
         self._gate.change(policy_named(policy), self._checked(concurrency))
 
     def publish(self, key: bytes, address: Address = ("127.0.0.1", 0)) -> Address:
-        """Tell sessions that read this one's results when windows will be out; returns where.
+        """Listen for sessions that read this one's results, and tell them when windows will be out.
 
-        Whoever asks must know the key. Port 0 takes a free one.
+        Returns the address to give to `Upstream`. ``address`` is (host, port); port 0 takes a free
+        one. Both sides must have the same secret ``key``.
         """
         self._check_open()
         return self._neighbours.publish(address, key)
 
     def forward(self, enabled: bool) -> None:
-        """Whether what neighbours tell is used, and they are told anything; it is at first."""
+        """Switch the exchange with other sessions on or off (``enabled``); it is on at first.
+
+        While it is off, what they tell is not used and they are told nothing.
+        """
         self._neighbours.enabled = enabled
 
     def explain(self) -> str:
-        """Who runs next and why; groups, classes, slices and state of every pipeline, in words."""
+        """A text for people: the scheduler's last decisions with their reasons, and of every
+        pipeline its reader, lane, groups, classes, slices and state."""
         schedule = explain_schedule(self.metrics(), self.decisions)
         return "\n".join([schedule, *(p.explain() for p in self._pipelines.values())])
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """The last decisions of the scheduler, oldest first, each with the snapshot it was made
-        from and a reason for every pipeline. There are none without a gate."""
+        """The last 200 decisions of the scheduler, oldest first, each with the snapshot it was made
+        from and a reason for every pipeline. With the policy ``default`` there are none."""
         return tuple(self._gate.decisions)
 
     def metrics(self) -> SessionMetrics:
@@ -454,6 +493,9 @@ class Session:
         asked = {q.name: q for q in self._asked}
         for pipeline in list(self._pipelines.values()):
             pipeline.restore(self._remake(pipeline))
+            for query in asked.values():
+                if query.has_ended and query.uid in pipeline.registry.active:
+                    pipeline.request_stop(query)
             if self._sharing == "off" and not pipeline.registry.active:
                 pipeline.close(for_good=True)
                 del self._pipelines[pipeline.name], self._meters[pipeline.name]

@@ -26,7 +26,7 @@ _REDRAW_S = 0.25
 _GRACE_S = 10.0
 """A cold first batch can take longer than anybody waits for the end."""
 _LOG_LINES = 15
-_READ_ON = "How it works: docs/architecture.md. Your own first session: examples/quickstart.py"
+_READ_ON = "How it works: docs/internals/architecture.md. A first session: examples/quickstart.py"
 
 
 @dataclass(slots=True)

@@ -86,6 +86,8 @@ class SectionWriter:
 
     def add(self, plan: SharedPlan, group: Group, cells: Cells) -> None:
         """One more section."""
+        if not len(cells.slices):
+            return  # a sample may keep nothing of a chunk
         blob = sections.encode(cells)
         slices = cells.slices.tolist()
         kind: SectionKind = "sessions" if group.is_session else "cells"
