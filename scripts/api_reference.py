@@ -23,7 +23,9 @@ ERRORS = (
     "HeadraceError QueryError UnsupportedQuery CapacityError ExecutionError InternalError".split()
 )
 FOR_THE_ENGINE = {
-    "Query": "activated attached closed counted emitted ended expire forgotten judged missed record".split(),
+    "Query": (
+        "activated attached closed counted emitted ended expire forgotten judged missed record"
+    ).split(),
     "QueryError": ["named"],
 }
 """Public methods that only the engine calls."""
