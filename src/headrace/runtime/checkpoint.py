@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from headrace.connectors.store import Store
 from headrace.errors import ExecutionError
+from headrace.progress.watermark import Progress
 from headrace.query.schema import StreamSchema
 from headrace.runtime import codec
 from headrace.runtime.lease import Holder, Process, claim
 from headrace.runtime.records import Missing, read_record, write_record
+from headrace.runtime.state import PipelineState
 
 _NAME = "session.json"
 _UIDS = 1_000_000_000
@@ -125,3 +127,32 @@ class Checkpoint:
             f"checkpoint {self.store.address} does not fit: {why}; go on as it was, or begin with "
             "a new checkpoint"
         )
+
+
+def fitting(
+    state: PipelineState, stream: str, fresh: Progress, *, keeps_offsets: bool
+) -> PipelineState:
+    """A committed state under the stream's settings of today, which `fresh` carries; raises
+    ExecutionError, with a sentence, where it does not fit."""
+    given = state.inputs.get(stream)
+    if given is None:
+        raise ExecutionError(
+            f"stream {stream!r}: its checkpoint is of {', '.join(state.inputs)}; declare that "
+            "stream, or begin with a new checkpoint"
+        )
+    if keeps_offsets != (given.offsets is not None):
+        kinds = ("a DataFrame", "an Arrow source")
+        before, now = kinds if keeps_offsets else kinds[::-1]
+        raise ExecutionError(
+            f"stream {stream!r} was {before} and is {now}: its offsets cannot be taken over; "
+            "declare it as it was, or begin with a new checkpoint"
+        )
+    known = given.offsets or {}
+    gone = sorted(set(known) - set(fresh.partitions))
+    if gone:
+        raise ExecutionError(
+            f"stream {stream!r} has no partition {gone[0]!r} any more ({len(known)} before, "
+            f"{len(fresh.partitions)} now): what was read of it cannot be told; give it back, or "
+            "begin with a new checkpoint"
+        )
+    return state.after_input(stream, given.under(fresh))

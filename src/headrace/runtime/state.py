@@ -28,9 +28,12 @@ class InputState:
     """Event times, each with the sampling rate from there on."""
 
     def under(self, fresh: Progress) -> InputState:
-        """The same, by the stream's settings of today."""
+        """The same, by the stream's settings and with the partitions of today."""
         progress = replace(
-            self.progress, lateness_us=fresh.lateness_us, idle_after_s=fresh.idle_after_s
+            self.progress,
+            lateness_us=fresh.lateness_us,
+            idle_after_s=fresh.idle_after_s,
+            partitions={**fresh.partitions, **self.progress.partitions},
         )
         return replace(self, progress=progress)
 

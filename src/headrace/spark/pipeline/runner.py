@@ -12,11 +12,10 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -31,20 +30,18 @@ from headrace.optimizer.cut_sub_streams import cut_sub_streams
 from headrace.progress.watermark import Progress
 from headrace.query.logical import LogicalQuery
 from headrace.query.plan import SharedPlan
-from headrace.query.window import Span
 from headrace.registry.changelog import Registry
 from headrace.runtime import faults
 from headrace.runtime import life as lives
-from headrace.runtime.delivery import Deliveries
+from headrace.runtime.checkpoint import fitting
 from headrace.runtime.entries import EndRecord, QueryRecord
 from headrace.runtime.explain import explain_plan, explain_query
 from headrace.runtime.firing import starts_of
 from headrace.runtime.gate import Gate
 from headrace.runtime.journal import Journal
 from headrace.runtime.life import Create, Instruction, Life, Request, Step, Stop
-from headrace.runtime.listeners import Listeners, Output
+from headrace.runtime.listeners import Listeners
 from headrace.runtime.locks import OrderedLock
-from headrace.runtime.outbox import Outbox, Parcel
 from headrace.runtime.outcome import Culprits, FilesGivenUp, Outcome
 from headrace.runtime.plans import PlanBook
 from headrace.runtime.records import disk_sentence
@@ -53,6 +50,7 @@ from headrace.scheduling.order import Turn
 from headrace.spark.ingest.culprits import reason_of
 from headrace.spark.ingest.file_scan import Batch
 from headrace.spark.pipeline.candidate import Candidate
+from headrace.spark.pipeline.handover import HandOver
 from headrace.spark.pipeline.intake import intake_of
 from headrace.spark.pipeline.transaction import Transaction
 from headrace.spark.query import Query
@@ -70,8 +68,6 @@ _IDLE_S = 5.0
 """A stream that is silent for so long has time to let go of what no commit needs."""
 _LONG_BATCH_MS = 1_000.0
 """Results do not wait for batches that take longer."""
-_LATE = 0
-"""In the outbox, the stream's own sink for late tuples; queries are numbered from 1."""
 
 Remake = Callable[[QueryRecord, EndRecord | None], tuple[LogicalQuery, Query]]
 """Reads the text of a query of the checkpoint again, and makes its handle."""
@@ -124,21 +120,20 @@ class Pipeline:
         )
         self.early = EarlyWindows(stream.closing, rows_in_jvm=stream.rows_in_jvm)
         self._early_clock = EarlyClock(self._clock, self.early.next_end_us, self._close_early)
-        self._outbox = Outbox(self._journal.outbox)
-        self._deliveries = Deliveries(
-            self._outbox,
-            on_delivered=self._on_delivered,
-            on_failed=self._on_sink_failed,
-            timeout_s=around.sink_timeout_s,
-            limit_bytes=around.outbox_bytes,
+        self._handover = HandOver(
+            stream,
+            self._journal.outbox,
+            self._clock,
+            around.listeners,
+            lambda uid, reason: self._request(Stop(uid, reason)),
+            around.sink_timeout_s,
+            around.outbox_bytes,
         )
         self._error: Exception | None = None
         self._replays: int | None = None
         """The transaction that an earlier run began."""
         self._released: Offsets | None = None
         """The source was told that nothing before will be read again."""
-        self._served: dict[int, Query] = {}
-        """Queries whose rows are handed over here; they may have ended."""
         self._ended_at = -math.inf
         self.batches = 0
         self.last_batch_ms = 0.0
@@ -234,7 +229,9 @@ class Pipeline:
             log.warning("stream %r: %s; going on from the records before it", self.name, lost)
         now = replace(self._life, status="restoring")
         if found.state is not None:
-            now = replace(now, state=self._fitting(found.state))
+            keeps = not self.stream.rows_in_jvm
+            state = fitting(found.state, self.stream.name, self._fresh(), keeps_offsets=keeps)
+            now = replace(now, state=state)
         given = now.state.inputs[self.stream.name]
         begins = self._intake.begin(given.offsets)
         now = replace(
@@ -267,41 +264,10 @@ class Pipeline:
             if begun.kind == "batch" and self.stream.rows_in_jvm:
                 self._journal.call_again(begun.batch_id)
 
-    def _fitting(self, state: PipelineState) -> PipelineState:
-        """A committed state, under the settings of today; raises where they do not fit."""
-        given = state.inputs.get(self.stream.name)
-        if given is None:
-            raise ExecutionError(
-                f"stream {self.name!r}: its checkpoint is of {', '.join(state.inputs)}; declare "
-                "that stream, or begin with a new checkpoint"
-            )
-        kept = given.offsets is not None
-        if kept == self.stream.rows_in_jvm:
-            before, now = (
-                ("an Arrow source", "a DataFrame") if kept else ("a DataFrame", "an Arrow source")
-            )
-            raise ExecutionError(
-                f"stream {self.name!r} was {before} and is {now}: its offsets cannot be taken "
-                "over; declare it as it was, or begin with a new checkpoint"
-            )
-        gone = sorted(set(given.offsets or {}) - set(self.stream.partitions))
-        if gone:
-            raise ExecutionError(
-                f"stream {self.name!r} has no partition {gone[0]!r} any more ("
-                f"{len(given.offsets or {})} before, {len(self.stream.partitions)} now): what was "
-                "read of it cannot be told; give it back, or begin with a new checkpoint"
-            )
-        return state.after_input(self.stream.name, given.under(self._fresh()))
-
     def start(self) -> None:
         """Begin to read the stream."""
         with self._failing(), self._turn:
-            if self.stream.late_sink is not None:
-                self._deliveries.add(_LATE, "late tuples", self._hand_over_late)
-            for uid, sink in self._sinks.items():
-                if sink.place == "outbox" and not is_lost(sink):
-                    self._deliveries.add(uid, self._handles[uid].name, sink.commit)
-            self._deliveries.restore(self._life.state.txn, self._life.state.delivered)
+            self._handover.start(self._life.state)
             begun = self._life.begun
             self._replays = None if begun is None else begun.txn
             if begun is not None and begun.kind == "tick":
@@ -347,8 +313,7 @@ class Pipeline:
             self._raise_failure()
             self.nudge()
             self.tick(wait=True)
-        self._deliveries.drain()
-        self._around.listeners.drain(self._around.sink_timeout_s)
+        self._handover.drain()
         self.nudge()
 
     def close(self, *, for_good: bool = False) -> None:
@@ -367,8 +332,7 @@ class Pipeline:
         self.candidate.dismiss()
         if streaming is not None:
             streaming.stop()
-        self._deliveries.drain(_CLOSE_S)
-        self._deliveries.close()
+        self._handover.close()
         self._plans.keep(set())
 
     def _raise_failure(self) -> None:
@@ -402,21 +366,20 @@ class Pipeline:
     def create(self, query: Query) -> None:
         """Ask for a query to take part from the next changelog on."""
         self._add(query)
-        self._requests.append(Create(query.record(), query.logical))
-        self.nudge()
+        self._request(Create(query.record(), query.logical))
 
     def request_stop(self, query: Query) -> None:
         """Ask for a query to end."""
-        self._requests.append(Stop(int(query.uid)))
+        self._request(Stop(int(query.uid)))
+
+    def _request(self, request: Request) -> None:
+        self._requests.append(request)
         self.nudge()
 
     def _add(self, query: Query) -> None:
         uid = int(query.uid)
         self._handles[uid], self._sinks[uid] = query, query.sink
-        if query.sink.place == "outbox":
-            self._served[uid] = query
-            if self.status == "running":
-                self._deliveries.add(uid, query.name, query.sink.commit)
+        self._handover.add(query)
 
     def nudge(self) -> None:
         """Serve requests now if nobody has the turn; otherwise whoever has it does so."""
@@ -485,7 +448,7 @@ class Pipeline:
         handle = self._handles.pop(uid, None)
         self._sinks.pop(uid, None)
         if error is not None:
-            self._deliveries.remove(uid)
+            self._handover.give_up(uid)
         if handle is not None:
             handle.ended(until_us, error)
 
@@ -571,11 +534,7 @@ class Pipeline:
 
     def watch(self) -> None:
         """Look after sinks; called about once a second."""
-        self._deliveries.watch(time.monotonic())
-        for uid in [u for u in list(self._served) if u not in self._handles]:
-            if self._deliveries.waiting(uid) == (0, 0):
-                self._deliveries.remove(uid)
-                del self._served[uid]
+        self._handover.watch()
         now_s = self._clock.now()
         for query in list(self._handles.values()):
             query.expire(now_s)
@@ -671,92 +630,20 @@ class Pipeline:
         begun = transaction.begin
         if begun.txn != self._replays:
             self.candidate.learn(begun, outcome)
-        self._post(outcome)
-        delivered = self._deliveries.delivered()
-        step = lives.finished(self._life, outcome, delivered, self._plans.plans, purged=not defer)
-        queries = {int(q.uid): self._handles.get(int(q.uid)) for q in transaction.entry.queries}
+        noted = self._handover.post(outcome, self._sinks)
+        step = lives.finished(self._life, outcome, noted, self._plans.plans, purged=not defer)
+        uids = [int(q.uid) for q in transaction.entry.queries]
+        queries = {uid: self._handles[uid] for uid in uids if uid in self._handles}
         before = self._life.state.only.offsets
         self._do(step)
         # The commit before the last one can still be gone back to.
         self._intake.done(before)
         self._released = before
-        self._deliveries.post(begun.txn)
-        self._deliveries.noted(delivered)
-        self._hand_over(outcome, queries)
-
-    def _post(self, outcome: Outcome) -> None:
-        """Rows that the driver hands over later go to the outbox, before the commit."""
-        parcels = [
-            Parcel(uid, span, table)
-            for uid, span, table in outcome.emitted.tables()
-            if uid in self._sinks and self._sinks[uid].place == "outbox"
-        ]
-        if self.stream.late_sink is not None and outcome.emitted.late:
-            names = [c.name for c in self.stream.schema.columns]
-            late = pa.concat_tables([t.select(names) for t in outcome.emitted.late])
-            parcels.append(Parcel(_LATE, (0, 0), late))
-        if parcels:
-            self._outbox.write(outcome.state.txn, parcels)
-        faults.reach("after outbox")
-
-    def _hand_over(self, outcome: Outcome, queries: Mapping[int, Query | None]) -> None:
-        """What is in this process: rows for those who wait for them, and counters."""
-        told: list[Output] = []
-        txn, emitted = outcome.state.txn, outcome.emitted
-        for uid, span, table in emitted.tables():
-            query = queries.get(uid)
-            if query is not None and query.sink.place == "log":
-                query.emitted(txn, span, table, self._latency_ms(span), self._clock.now())
-                told.append((query.name, span, table.num_rows, 0.0, None))
-        for part in emitted.delivered():
-            query, span = queries.get(part.uid), (part.start_us, part.end_us)
-            if query is not None:
-                query.counted(span, part.rows, part.checksum, self._latency_ms(span))
-                told.append((query.name, span, part.rows, part.checksum, part.event_time_us))
-        for uid, span, met in emitted.judged():
-            query = queries.get(uid)
-            if query is not None:
-                query.judged(span, met)
-        for info in outcome.told:
-            for uid, count in info.late.items():
-                query = queries.get(uid)
-                if query is not None:
-                    query.missed(count)
-        self._around.listeners.tell(told)
-
-    def _hand_over_late(self, table: pa.Table, txn: int) -> None:
-        """Late tuples go to the stream's own sink, at least once; one that fails is logged."""
-        assert self.stream.late_sink is not None
-        try:
-            self.stream.late_sink.commit(table, txn)
-        except BaseException:
-            log.warning("the sink for late tuples of %r failed", self.name, exc_info=True)
+        self._handover.committed(outcome, queries, noted)
 
     def rows_waiting(self, uid: QueryUid) -> int:
         """Rows of a query that were committed and not handed over yet."""
-        return self._deliveries.waiting(int(uid))[0]
-
-    def _on_delivered(self, uid: int, txn: int, span: Span, table: pa.Table) -> None:
-        query = self._served.get(uid)
-        if query is not None:
-            query.counted(span, table.num_rows, 0.0, self._latency_ms(span))
-            self._around.listeners.tell([(query.name, span, table.num_rows, 0.0, None)])
-
-    def _on_sink_failed(self, uid: int, reason: str) -> None:
-        if uid == _LATE:
-            log.error(
-                "stream %r: the sink for late tuples is no longer served: %s", self.name, reason
-            )
-            return
-        self._requests.append(Stop(uid, f"{reason}"))
-        self.nudge()
-
-    def _latency_ms(self, span: Span) -> float | None:
-        """How long after its window's end a result is out; None when event time is not now."""
-        latency = self._clock.now() * 1000.0 - span[1] / 1000.0
-        return latency if 0.0 <= latency < 86_400_000.0 else None
+        return self._handover.rows_waiting(int(uid))
 
 
 _WRITES = (lives.WriteChange, lives.WriteBegin, lives.WriteCommit)
-_CLOSE_S = 5.0
-"""So long a session that closes waits for sinks; what is left is handed over next time."""
