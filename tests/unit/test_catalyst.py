@@ -51,7 +51,7 @@ def test_sections_of_both_lanes_are_combined(catalyst_first: bool) -> None:
     tuples = pa.table({"user_id": [1, 1, 2, 2], "price": pa.array([1, 9, 9, 5], pa.int32())})
     times = np.array([1, 2, 6, 7], dtype=np.int64) * SECOND
     cells = [ingest(plan, tuples, times, BEGINNING).cells[0]]
-    reduced = pa.table({"_slice": [0, 5 * SECOND], "_k0": [1, 2], "_rows": [10, 20]})
+    reduced = pa.table({"__hr_slice": [0, 5 * SECOND], "__hr_k0": [1, 2], "__hr_rows": [10, 20]})
     cells.insert(0 if catalyst_first else 1, cells_of(reduced, group))
     blocks = group.blocks(cells)
     due = [((0, 10 * SECOND), (1,))]

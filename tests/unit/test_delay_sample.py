@@ -10,6 +10,7 @@ import pytest
 from headrace.approximate.usual import BINS, EDGES_S
 from headrace.connectors.arrivals import Arrivals
 from headrace.connectors.offsets import Came, Range
+from headrace.connectors.source import Numbered
 from headrace.kernels.delays import DelaySample, SubStreamCounts
 
 
@@ -37,22 +38,22 @@ def test_without_times_there_is_nothing_to_tell() -> None:
 
 def test_a_source_that_was_asked_tells_when_a_range_came() -> None:
     class Source:
-        at = (0,)
+        partitions, at = 1, (0,)
 
         def newest_offsets(self) -> tuple[int, ...]:
             return self.at
 
     source, now = Source(), [0.0]
-    arrivals = Arrivals(source, lambda: now[0])  # type: ignore[arg-type]
+    arrivals = Arrivals(Numbered(source), lambda: now[0])  # type: ignore[arg-type]
     for step in range(1, 201):
         now[0], source.at = step * 0.1, (step * 100,)
         arrivals.newest()
-    came = arrivals.of(Range(0, 5_000, 9_000))
+    came = arrivals.of(Range("0", 5_000, 9_000))
     assert came.offsets[0] <= 5_000
     assert came.offsets[-1] >= 9_000
     assert len(came.offsets) <= 66
     assert np.interp(7_050, came.offsets, came.times_s) == pytest.approx(7.05)
-    assert Arrivals(object()).of(Range(0, 0, 5)) == Came()  # type: ignore[arg-type]
+    assert Arrivals(Numbered(object())).of(Range("0", 0, 5)) == Came()  # type: ignore[arg-type]
 
 
 def test_tuples_are_counted_by_sub_stream_and_some_of_their_delays_by_bin() -> None:
