@@ -94,7 +94,9 @@ class Query:
         self._log = ResultsLog(limits_of(sink), budget) if sink.place == "log" else None
         self._rows = self._windows = self._late = 0
         self._checksum = 0.0
-        self._judged: dict[Span, bool] = {}
+        self._judged: dict[Span, None] = {}
+        self._counted: dict[Span, None] = {}
+        """The last windows of an approximate query that were judged, and that were counted."""
         self._windows_judged = self._windows_met = 0
 
     # -- state --------------------------------------------------------------------------------
@@ -286,16 +288,13 @@ class Query:
     def judged(self, span: Span, met: bool) -> None:
         """Rows of an approximate window came, as it asked or not. More may come of it later."""
         with self._changed:
-            if span not in self._judged:
+            if _is_new(span, self._judged):
                 self._windows_judged += 1
                 self._windows_met += met
-                self._judged[span] = met
-                while len(self._judged) > _KEPT_WINDOWS:
-                    del self._judged[next(iter(self._judged))]
 
     def _count_window(self, span: Span, latency_ms: float | None) -> None:
-        """A window of an approximate query that was judged already has come before."""
-        if span not in self._judged:
+        """Of an approximate query a window may come twice, early and exact: it counts once."""
+        if self.logical.accuracy is None or _is_new(span, self._counted):
             self._windows += 1
             self._latency_ms = latency_ms if latency_ms is not None else self._latency_ms
 
@@ -335,6 +334,16 @@ class Query:
         return QueryRecord(
             int(self.uid), self.name, self.logical.text, sink, self.partial_first, BEGINNING
         )
+
+
+def _is_new(span: Span, known: dict[Span, None]) -> bool:
+    """Whether a window is not among those known; then it is from now on, and the oldest is not."""
+    if span in known:
+        return False
+    known[span] = None
+    while len(known) > _KEPT_WINDOWS:
+        del known[next(iter(known))]
+    return True
 
 
 def limits_of(sink: Sink) -> Limits:
