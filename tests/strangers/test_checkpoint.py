@@ -93,28 +93,24 @@ def test_a_second_session_is_refused_with_who_and_since_when(world: World) -> No
 
 def test_the_checkpoint_of_a_process_that_is_dead_is_taken_over(world: World) -> None:
     program = (
-        "import os, time; from headrace.connectors.store import Store; "
+        "import os; from headrace.connectors.store import Store; "
         "from headrace.runtime.checkpoint import Checkpoint; "
-        f"Checkpoint(Store({str(world.checkpoint)!r}), time.time()); os._exit(9)"
+        "from headrace.types import SystemClock; "
+        f"Checkpoint(Store({str(world.checkpoint)!r}), SystemClock()); os._exit(9)"
     )
     subprocess.run([sys.executable, "-c", program], check=False)
     world.run([1, 12])
     assert world.written == [(at(0), 1)]
 
 
-def test_a_session_that_was_taken_over_writes_nothing_more(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_that_was_taken_over_writes_nothing_more(world: World) -> None:
     stream = hr.testing.MemoryStream(SCHEMA, path=world.path / "stream")
     with world.session() as slow:
         query = world.ask(slow)
         slow.start()
         stream.push(rows([1, 12]))
         slow.process_all_available()
-        # It is taken for dead, as if it had stood still for longer than its lease lasts.
-        monkeypatch.setattr("headrace.runtime.lease.TTL_S", 0.0)
-        monkeypatch.setattr("headrace.runtime.process.os.kill", _no_such_process)
-        monkeypatch.setattr("headrace.runtime.lease.alive.__defaults__", None, raising=False)
+        # As if it had stood still for longer than its lease lasts, and been taken for dead.
         lease = max(world.checkpoint.glob("lease-*.json"))
         successor = lease.with_name(f"lease-{int(lease.stem.split('-')[1]) + 1:010d}.json")
         shutil.copy(lease, successor)
@@ -124,10 +120,6 @@ def test_a_session_that_was_taken_over_writes_nothing_more(
         assert query.status == "failed"
         successor.unlink()
     assert world.written == [(at(0), 1)]
-
-
-def _no_such_process(*_: object) -> None:
-    raise ProcessLookupError
 
 
 # -- what is damaged ---------------------------------------------------------------------------
@@ -253,8 +245,11 @@ def test_without_its_session_record_it_is_refused(world: World) -> None:
 
 
 def _refused(world: World, why: str, **options: object) -> None:
-    with world.session(**options) as session, pytest.raises(hr.ExecutionError, match=why):
+    session = world.session(**options)
+    with pytest.raises(hr.ExecutionError, match=why):
         session.start()
+    with pytest.raises(hr.ExecutionError, match="the session is closed"):
+        session.sql(COUNT)
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headrace.connectors.store import Store
-from headrace.errors import ExecutionError
+from headrace.errors import ExecutionError, HeadraceError
 from headrace.progress.watermark import Progress
 from headrace.query.schema import StreamSchema
 from headrace.runtime import codec
 from headrace.runtime.lease import Holder, Process, claim
 from headrace.runtime.records import Missing, read_record, write_record
 from headrace.runtime.state import PipelineState
+from headrace.types import Clock
+
+log = logging.getLogger("headrace")
 
 _NAME = "session.json"
+_BEAT_S = 5.0
 _UIDS = 1_000_000_000
 """Every owner numbers its queries from a number of its own on, so that none is used twice."""
 
@@ -44,12 +51,20 @@ class SessionRecord:
 
 
 class Checkpoint:
-    """A folder that one session at a time owns."""
+    """A folder that one session at a time owns. A thread shows that the owner lives, for as long
+    as anybody holds this."""
 
-    def __init__(self, store: Store, now_s: float) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         """Claim it; raises CheckpointInUse where another session lives in it."""
         self.store = store
-        self._holder = Holder(store, claim(store, now_s, Process.current()))
+        self._clock = clock
+        self._holder = Holder(store, claim(store, clock.now(), Process.current()))
+        self._released = threading.Event()
+        beat = threading.Thread(
+            target=_show_life, args=(weakref.ref(self), self._released), daemon=True
+        )
+        beat.name = "headrace-lease"
+        beat.start()
 
     @property
     def first_uid(self) -> int:
@@ -60,13 +75,20 @@ class Checkpoint:
         """Raise Fenced where another session has taken it over."""
         self._holder.check()
 
-    def renew(self, now_s: float) -> None:
-        """Show that the owner lives."""
-        self._holder.renew(now_s)
+    def renew(self) -> None:
+        """Show that the owner lives; whoever writes finds out that it is not the owner any more."""
+        try:
+            self._holder.renew(self._clock.now())
+        except HeadraceError as error:
+            log.warning("the lease is not renewed: %s", error)
 
-    def release(self, now_s: float) -> None:
+    def release(self) -> None:
         """Let go of it."""
-        self._holder.release(now_s)
+        self._released.set()
+        try:
+            self._holder.release(self._clock.now())
+        except HeadraceError as error:
+            log.warning("the lease is not released, and ends by itself: %s", error)
 
     def admit(self, now: SessionRecord) -> None:
         """Note what the session is made with; raises ExecutionError, with a sentence, where the
@@ -127,6 +149,15 @@ class Checkpoint:
             f"checkpoint {self.store.address} does not fit: {why}; go on as it was, or begin with "
             "a new checkpoint"
         )
+
+
+def _show_life(checkpoint: weakref.ref[Checkpoint], released: threading.Event) -> None:
+    while not released.wait(_BEAT_S):
+        there = checkpoint()
+        if there is None:
+            return
+        there.renew()
+        del there
 
 
 def fitting(

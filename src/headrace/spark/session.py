@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.connectors.sinks import Sink, SinkFunction
 from headrace.connectors.sources import ArrowSource
 from headrace.connectors.store import Store
-from headrace.errors import ExecutionError, HeadraceError, QueryError
+from headrace.errors import ExecutionError, QueryError
 from headrace.exchange.channel import Address
 from headrace.exchange.upstream import Upstream
 from headrace.kernels.answers import Setting
@@ -46,7 +46,6 @@ from headrace.sql import Templates
 from headrace.types import BEGINNING, Clock, QueryUid, SystemClock, duration_us
 
 _TICK_S = 1.0
-_RENEW_S = 5.0
 _CLOSE_S = 5.0
 _KEPT_BYTES = 1 << 30
 """Results that all queries of a session with the memory sink keep together."""
@@ -109,7 +108,7 @@ class Session:
         self._clock = clock or SystemClock()
         self._temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="headrace-")
         folder = str(checkpoint) if checkpoint is not None else str(self._temporary)
-        self._checkpoint = Checkpoint(Store(folder, sync=fsync), time.time())
+        self._checkpoint = Checkpoint(Store(folder, sync=fsync), SystemClock())
         self._gate = Gate(
             policy_named(policy),
             self._checked(concurrency),
@@ -149,7 +148,6 @@ class Session:
         self._lock = OrderedLock("session")
         self._restored: set[str] = set()
         """Queries of the checkpoint that nobody has asked for again."""
-        self._renewed_at = time.monotonic()
         self._started = self._closed = False
         self._ticker: threading.Thread | None = None
         self._stop_ticking = threading.Event()
@@ -292,27 +290,34 @@ class Session:
     # -- running ------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to read the streams; returns at once. A session is started once."""
+        """Begin to read the streams; returns at once. A session is started once.
+
+        Queries of the checkpoint are restored here. Raises ExecutionError, with what to do, where
+        it does not fit; the session is closed then.
+        """
         self._check_open()
-        with self._lock:
-            if self._started:
-                raise QueryError("the session is started already")
-            if not self._streams:
-                raise QueryError("there is no stream to read", choices=("session.stream(…)",))
-            self._started = True
-            self._checkpoint.admit(
-                SessionRecord(
-                    self._setting.time_zone,
-                    self._setting.ansi,
-                    self._sharing,
-                    {n: StreamRecord.of(s.schema) for n, s in self._streams.items()},
-                )
-            )
-            self._restore()
-            for pipeline in list(self._pipelines.values()):
-                pipeline.start()
-            self._ticker = threading.Thread(target=self._tick, name="headrace-tick", daemon=True)
-            self._ticker.start()
+        try:
+            with self._lock:
+                if self._started:
+                    raise QueryError("the session is started already")
+                if not self._streams:
+                    raise QueryError("there is no stream to read", choices=("session.stream(…)",))
+                self._started = True
+                self._begin()
+        except BaseException:
+            if self._started and self._ticker is None:
+                self.close()
+            raise
+
+    def _begin(self) -> None:
+        streams = {n: StreamRecord.of(s.schema) for n, s in self._streams.items()}
+        zone, ansi = self._setting.time_zone, self._setting.ansi
+        self._checkpoint.admit(SessionRecord(zone, ansi, self._sharing, streams))
+        self._restore()
+        for pipeline in list(self._pipelines.values()):
+            pipeline.start()
+        self._ticker = threading.Thread(target=self._tick, name="headrace-tick", daemon=True)
+        self._ticker.start()
 
     def process_all_available(self) -> None:
         """Wait until all that the sources hold now is processed and the windows it closes are out.
@@ -345,7 +350,7 @@ class Session:
             query.closed(resumes=self._temporary is None and self._started)
         self._listeners.drain(_CLOSE_S)
         self._listeners.close()
-        self._checkpoint.release(time.time())
+        self._checkpoint.release()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
@@ -546,7 +551,6 @@ class Session:
 
     def _tick(self) -> None:
         while not self._stop_ticking.wait(_TICK_S):
-            self._keep_lease()
             for pipeline in list(self._pipelines.values()):
                 meter = self._meters.get(pipeline.name)
                 if meter is not None:
@@ -557,18 +561,6 @@ class Session:
                 if pipeline.is_running:
                     pipeline.nudge()
                     pipeline.tick()
-
-    def _keep_lease(self) -> None:
-        """Show that this session lives; one that was taken over has no more to do."""
-        now = time.monotonic()
-        if now - self._renewed_at < _RENEW_S:
-            return
-        self._renewed_at = now
-        try:
-            self._checkpoint.renew(time.time())
-        except HeadraceError as error:
-            for pipeline in list(self._pipelines.values()):
-                pipeline.fail(error)
 
     def _late_sink(self, sink: str | SinkFunction, options: Mapping[str, Any] | None) -> Sink:
         """Where late tuples go: handed over by the driver, whatever it is."""

@@ -145,6 +145,11 @@ class HandOver:
                 self._deliveries.remove(uid)
                 del self._served[uid]
 
+    @property
+    def is_done(self) -> bool:
+        """Whether sinks have got all that was committed."""
+        return all(self._deliveries.waiting(uid) == (0, 0) for uid in list(self._served))
+
     def drain(self) -> None:
         """Wait until sinks and listeners have got all that was committed."""
         self._deliveries.drain()

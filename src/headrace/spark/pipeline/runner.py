@@ -193,7 +193,7 @@ class Pipeline:
         """Whether it had queries and none runs any more; a failed one stays, to say so."""
         now = self._life
         idle = now.version > 0 and not now.registry.active and not self._requests
-        return now.status == "running" and idle
+        return now.status == "running" and idle and self._handover.is_done
 
     def explain(self) -> str:
         """The current plan in words."""
