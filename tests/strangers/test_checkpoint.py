@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
+from headrace.runtime import faults
 from tests.spark.helpers import SCHEMA, at, pairs, rows
 
 pytestmark = [pytest.mark.spark]
@@ -137,7 +138,7 @@ def test_a_commit_that_was_cut_short_is_made_up_for_by_the_one_before(
 
 
 def test_a_batch_that_spark_takes_for_done_is_done_again_where_its_commit_is_lost(
-    world: World,
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = world.path / "files"
     files.mkdir()
@@ -152,12 +153,23 @@ def test_a_batch_that_spark_takes_for_done_is_done_again_where_its_commit_is_los
             session.start()
             session.process_all_available()
 
+    begins = []
+
+    def die(point: str) -> None:
+        """When the transaction after the batch begins: the batch's commit is the newest."""
+        begins.extend([point] if point == "before WriteBegin" else [])
+        if len(begins) > 1:
+            raise hr.ExecutionError("killed")
+
     run(0, 1, 12)
-    run(1, 25, 31)
+    with monkeypatch.context() as patch:
+        patch.setattr(faults, "at", die)
+        with pytest.raises(hr.ExecutionError, match="killed"):
+            run(1, 25, 31)
     newest = max(world.log.glob("*.commit.json"))
-    while b'"batch_id":1' in newest.read_bytes():
-        newest.write_bytes(b"")
-        newest = max(p for p in world.log.glob("*.commit.json") if p.stat().st_size)
+    assert b'"batch_id":1' in newest.read_bytes()
+    assert (world.log.parent / "spark" / "commits" / "1").exists()
+    newest.write_bytes(b"")
     run(2, 45, 55)
     assert world.written == [(at(s), 1) for s in (0, 10, 20, 30, 40)]
 
