@@ -189,6 +189,36 @@ def test_a_log_folder_that_is_gone_is_noticed(world: World) -> None:
     assert world.written == [(at(0), 1)]
 
 
+@pytest.mark.parametrize("folder", ["streams", "streams/s"])
+def test_state_of_a_stream_that_is_gone_is_noticed(world: World, folder: str) -> None:
+    world.run([1, 12])
+    shutil.rmtree(world.checkpoint / folder)
+    _refused(world, r"/streams/s is missing, though the checkpoint has stream 's'")
+    assert world.written == [(at(0), 1)]
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_spark_that_cannot_go_on_is_noticed(world: World, damage: str) -> None:
+    world.run([1, 12], [25, 31])
+    newest = max((world.log.parent / "spark" / "offsets").glob("[0-9]*"), key=lambda p: int(p.name))
+    if damage == "cut":
+        newest.write_bytes(newest.read_bytes()[:20])
+    else:
+        newest.unlink()
+    stream = hr.testing.MemoryStream(SCHEMA, path=world.path / "stream")
+    with world.session() as session:
+        query = world.ask(session)
+        session.start()
+        stream.push(rows([45, 55]))
+        try:
+            session.process_all_available()
+        except hr.ExecutionError:
+            assert query.status == "failed"
+        else:
+            assert query.status == "active"
+            assert world.written == [(at(s), 1) for s in (0, 10, 20, 30, 40)]
+
+
 def test_a_changelog_that_was_cut_short_is_told(world: World) -> None:
     world.run([1, 12])
     newest = max((world.log.parent / "changelog").glob("*.json"))
@@ -202,9 +232,12 @@ def test_a_changelog_that_is_missing_is_told(world: World) -> None:
         session.start()
         for name in ("a", "b"):
             session.sql(COUNT, name=name).await_active()
-    first = min((world.log.parent / "changelog").glob("*.json"))
-    shutil.copy(first, first.with_name("0000000009.json"))
-    _refused(world, r"changelog")
+    changelogs = sorted((world.log.parent / "changelog").glob("*.json"))
+    for lost in changelogs[:2]:
+        kept = lost.read_bytes()
+        lost.unlink()
+        _refused(world, rf"/changelog lacks changelog {int(lost.stem)}: without it")
+        lost.write_bytes(kept)
 
 
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])

@@ -123,6 +123,26 @@ def test_a_sink_may_stop_its_own_query_and_others(spark: SparkSession) -> None:
         assert [q.status for q in queries.values()] == ["stopped", "stopped"]
 
 
+async def _later(_: pa.Table) -> None: ...
+
+
+def _in_turn(_: pa.Table) -> object:
+    yield 1
+
+
+@pytest.mark.parametrize("sink", [_later, _in_turn])
+def test_a_sink_that_would_only_promise_to_work_is_refused(
+    spark: SparkSession, sink: Callable[[pa.Table], object]
+) -> None:
+    stream = hr.testing.MemoryStream(SCHEMA)
+    with hr.Session(spark) as session:
+        session.stream("s", stream, event_time="time")
+        with pytest.raises(hr.QueryError, match="async or a generator"):
+            session.sql(COUNT, sink=sink)
+        with pytest.raises(hr.QueryError, match="a listener must be a callable"):
+            session.on_output(3)  # type: ignore[arg-type]
+
+
 # -- the order of calls ------------------------------------------------------------------------
 
 

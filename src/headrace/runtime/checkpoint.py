@@ -6,7 +6,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.connectors.store import Store
 from headrace.errors import ExecutionError, HeadraceError
@@ -48,6 +48,8 @@ class SessionRecord:
     ansi: bool
     sharing: str
     streams: Mapping[str, StreamRecord] = field(default_factory=dict)
+    has_begun: bool = False
+    """Whether the streams have folders: without them, their state is lost."""
 
 
 class Checkpoint:
@@ -96,10 +98,17 @@ class Checkpoint:
         before = self._before()
         if before is not None:
             self._check(before, now)
-            now = SessionRecord(
-                now.time_zone, now.ansi, now.sharing, {**before.streams, **now.streams}
-            )
-        write_record(self.store, _NAME, "session", codec.written(now))
+            now = replace(now, streams={**before.streams, **now.streams})
+        self._write(now)
+
+    def begun(self) -> None:
+        """All streams have folders now."""
+        before = self._before()
+        assert before is not None
+        self._write(replace(before, has_begun=True))
+
+    def _write(self, record: SessionRecord) -> None:
+        write_record(self.store, _NAME, "session", codec.written(record))
 
     def _before(self) -> SessionRecord | None:
         try:
@@ -123,6 +132,13 @@ class Checkpoint:
                 raise self._unfit(f"it was made with {what} {old!r}, this session has {new!r}")
         for name, old_stream in before.streams.items():
             there = now.streams.get(name)
+            folder = self.store.sub("streams", name)
+            if before.has_begun and before.sharing == "auto" and not folder.folders():
+                raise ExecutionError(
+                    f"{folder.address} is missing, though the checkpoint has stream {name!r}: it "
+                    "cannot be told what was emitted already; restore the folder from a copy, or "
+                    "begin with a new checkpoint"
+                )
             if there is None:
                 if not self.store.sub("streams", name).folders():
                     continue

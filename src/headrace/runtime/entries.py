@@ -64,3 +64,5 @@ class Change:
     created: tuple[QueryRecord, ...]
     deleted: tuple[EndRecord, ...]
     statistics: Statistics
+    is_snapshot: bool = False
+    """Whether it stands for all before it."""

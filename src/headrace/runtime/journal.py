@@ -180,13 +180,16 @@ class Journal:
                 # Power was lost while it was written: nobody was told of it yet.
                 lost.append(str(error))
                 self._changes.delete(name)
-        for one, other in pairwise(changes):
-            if other.version != one.version + 1:
-                raise ExecutionError(
-                    f"{self._changes.address} lacks changelog {one.version + 1}: without it, it "
-                    "cannot be told which queries run; restore the file from a copy, or begin with "
-                    "a new checkpoint"
-                )
+        lacks = [
+            one.version + 1 for one, other in pairwise(changes) if other.version > one.version + 1
+        ]
+        if changes and changes[0].version > 1 and not changes[0].is_snapshot:
+            lacks.insert(0, changes[0].version - 1)
+        if lacks:
+            raise ExecutionError(
+                f"{self._changes.address} lacks changelog {lacks[0]}: without it, it cannot be told "
+                "which queries run; restore the file from a copy, or begin with a new checkpoint"
+            )
         if needed > (changes[-1].version if changes else 0):
             raise ExecutionError(
                 f"{self._changes.address} lacks changelog {needed}, which a transaction ran under; "

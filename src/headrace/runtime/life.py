@@ -405,7 +405,7 @@ def _forgotten(life: Life) -> Step:
     edition = after.editions[oldest]
     ordered = sorted(edition.queries, key=lambda q: q.position)
     created = tuple(after.records[int(q.uid)] for q in ordered)
-    snapshot = Change(oldest, created, (), edition.statistics)
+    snapshot = Change(oldest, created, (), edition.statistics, is_snapshot=True)
     return Step(replace(after, first_change=oldest), (ReplaceChanges(snapshot),))
 
 

@@ -314,6 +314,7 @@ class Session:
         zone, ansi = self._setting.time_zone, self._setting.ansi
         self._checkpoint.admit(SessionRecord(zone, ansi, self._sharing, streams))
         self._restore()
+        self._checkpoint.begun()
         for pipeline in list(self._pipelines.values()):
             pipeline.start()
         self._ticker = threading.Thread(target=self._tick, name="headrace-tick", daemon=True)
@@ -375,9 +376,12 @@ class Session:
 
         Columns: query, window_start, window_end, rows, and for the digest sink checksum and
         event_time, the largest value of the column that its option ``event_time`` names. Called on
-        the driver before the firing is committed, so after a crash it may hear of one twice. If
-        the listener raises, that is logged, and everything else goes on.
+        the driver, by a thread of its own, after the results are committed; a crash in between may
+        swallow what it would have heard. If the listener raises, that is logged, and everything
+        else goes on.
         """
+        if not callable(listener):
+            raise QueryError(f"a listener must be a callable, not {listener!r}")
         self._listeners.add(listener)
 
     def schedule(self, policy: str, *, concurrency: int | None = None) -> None:
@@ -531,7 +535,8 @@ class Session:
                     self._queries[query.name] = query
             elif not _is_same(query, logical, sink):
                 raise QueryError(
-                    f"the checkpoint runs another query named {record.name!r}: {record.text}",
+                    f"the checkpoint runs another query named {record.name!r}, with sink "
+                    f"{record.sink.kind!r}: {record.text}",
                     choices=("ask for it as it is and stop it", "or choose another name"),
                 )
             query.attached(pipeline)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -51,6 +52,17 @@ def sink_of(
     """What `session.sql` was given."""
     given = options_of(options)
     if callable(sink):
+        lazy = (
+            inspect.iscoroutinefunction,
+            inspect.isgeneratorfunction,
+            inspect.isasyncgenfunction,
+        )
+        if any(is_lazy(sink) for is_lazy in lazy):
+            raise QueryError(
+                "a sink that is called must do its work: this one is async or a generator, and "
+                "would only return something to be run",
+                choices=("a plain function",),
+            )
         return CallableSink(given, sink)
     if not sink or sink == "callable":
         raise QueryError(

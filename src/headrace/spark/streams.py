@@ -81,6 +81,11 @@ class Stream:
             )
         schema = StreamSchema(name, columns_of(struct), event_time)
         names = [c.name for c in schema.columns]
+        if "" in names:
+            raise QueryError(
+                f"stream {name!r} has a column without a name",
+                choices=("withColumnRenamed(…)",),
+            )
         ours = [n for n in names if n.lower().startswith(RESERVED)]
         if ours:
             raise QueryError(

@@ -310,6 +310,7 @@ class Pipeline:
                         return
                     self._raise_failure()
                     raise ExecutionError(f"stream {self.name!r}: {reason_of(error)}") from error
+            self._notice_death()
             self._raise_failure()
             self.nudge()
             self.tick(wait=True)
@@ -334,6 +335,13 @@ class Pipeline:
             streaming.stop()
         self._handover.close()
         self._plans.keep(set())
+
+    def _notice_death(self) -> None:
+        """Spark may end a streaming query without having called for a batch."""
+        streaming = self._streaming
+        if streaming is not None and self.status == "running" and not streaming.isActive:
+            died = streaming.exception()
+            self.fail(died if died is not None else ExecutionError("Spark ended the query"))
 
     def _raise_failure(self) -> None:
         if self.status == "failed":
@@ -535,6 +543,7 @@ class Pipeline:
     def watch(self) -> None:
         """Look after sinks; called about once a second."""
         self._handover.watch()
+        self._notice_death()
         now_s = self._clock.now()
         for query in list(self._handles.values()):
             query.expire(now_s)
