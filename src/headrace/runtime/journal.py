@@ -180,15 +180,14 @@ class Journal:
                 # Power was lost while it was written: nobody was told of it yet.
                 lost.append(str(error))
                 self._changes.delete(name)
-        lacks = [
-            one.version + 1 for one, other in pairwise(changes) if other.version > one.version + 1
-        ]
+        steps = pairwise(change.version for change in changes)
+        lacks = [one + 1 for one, other in steps if other > one + 1]
         if changes and changes[0].version > 1 and not changes[0].is_snapshot:
             lacks.insert(0, changes[0].version - 1)
         if lacks:
             raise ExecutionError(
-                f"{self._changes.address} lacks changelog {lacks[0]}: without it, it cannot be told "
-                "which queries run; restore the file from a copy, or begin with a new checkpoint"
+                f"{self._changes.address} lacks changelog {lacks[0]}: without it, it cannot be "
+                "told which queries run; restore the file from a copy, or begin with a new checkpoint"
             )
         if needed > (changes[-1].version if changes else 0):
             raise ExecutionError(
