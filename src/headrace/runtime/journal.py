@@ -187,7 +187,8 @@ class Journal:
         if lacks:
             raise ExecutionError(
                 f"{self._changes.address} lacks changelog {lacks[0]}: without it, it cannot be "
-                "told which queries run; restore the file from a copy, or begin with a new checkpoint"
+                "told which queries run; restore the file from a copy, or begin with a new "
+                "checkpoint"
             )
         if needed > (changes[-1].version if changes else 0):
             raise ExecutionError(
