@@ -1,4 +1,4 @@
-"""spark/catalyst_task.py: what Catalyst reduced and what the kernels reduced is of one form."""
+"""spark/ingest/catalyst_task.py: what Catalyst and what the kernels have reduced is of one form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""spark/culprits.py: what a failed query is told, from what Spark says."""
+"""spark/ingest/culprits.py: what a failed query is told, from what Spark says."""
 
 from __future__ import annotations
 

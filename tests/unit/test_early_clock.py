@@ -1,4 +1,4 @@
-"""spark/early_clock.py: who wakes a pipeline before a window ends."""
+"""approximate/early_clock.py: who wakes a pipeline before a window ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""spark/early.py: which windows of approximate queries may be answered, without Spark."""
+"""approximate/early.py: which windows of approximate queries may be answered, without Spark."""
 
 from __future__ import annotations
 

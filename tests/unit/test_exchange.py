@@ -1,4 +1,4 @@
-"""spark/exchange.py and scheduling/news.py: two ends that know the same key."""
+"""exchange/upstream.py and scheduling/news.py: two ends that know the same key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""spark/explain.py and metrics.py: plans in words and numbers, without making any class."""
+"""runtime/explain.py and counters.py: plans in words and numbers, without making any class."""
 
 from __future__ import annotations
 

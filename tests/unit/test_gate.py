@@ -1,4 +1,4 @@
-"""spark/gate.py: who is let in and when; nobody is left standing. Pipelines here are threads."""
+"""runtime/gate.py: who is let in and when; nobody is left standing. Pipelines here are threads."""
 
 from __future__ import annotations
 

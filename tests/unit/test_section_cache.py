@@ -1,4 +1,4 @@
-"""spark/section_cache.py: sections are read once, and memory stays bounded."""
+"""spark/worker/section_cache.py: sections are read once, and memory stays bounded."""
 
 from __future__ import annotations
 

@@ -72,8 +72,6 @@ def test_what_is_written_is_read_whole_or_in_part(store: Store) -> None:
     assert store.read("a").to_pybytes() == b"0123456789"
     assert store.read_range("a", 2, 3).to_pybytes() == b"234"
     assert store.names() == ["a", "b"]
-    store.write_json("c", {"x": 1})
-    assert store.read_json("c") == {"x": 1}
 
 
 def test_a_range_is_mapped_and_outlives_the_name(store: Store) -> None:

@@ -7,7 +7,6 @@ address: the same demand that Spark makes of its checkpoint.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import posixpath
 import re
@@ -15,7 +14,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
@@ -233,11 +231,3 @@ class Store:
         filesystem, path = self._open()
         if filesystem.get_file_info(path).type == fs.FileType.Directory:
             filesystem.delete_dir(path)
-
-    def write_json(self, name: str, value: Any) -> None:
-        """A JSON record."""
-        self.write(name, json.dumps(value, separators=(",", ":")).encode())
-
-    def read_json(self, name: str) -> Any:
-        """A JSON record back."""
-        return json.loads(self.read(name).to_pybytes())
