@@ -212,9 +212,11 @@ def test_spark_that_cannot_go_on_is_noticed(world: World, damage: str) -> None:
         stream.push(rows([45, 55]))
         try:
             session.process_all_available()
-        except hr.ExecutionError:
+        except hr.ExecutionError as error:
+            assert "/spark/offsets/" in str(error)
             assert query.status == "failed"
         else:
+            assert damage == "gone", "a file that cannot be read is not passed over"
             assert query.status == "active"
             assert world.written == [(at(s), 1) for s in (0, 10, 20, 30, 40)]
 
