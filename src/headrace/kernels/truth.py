@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 
 from headrace.kernels.axes import Axis, Columns, axes_of
-from headrace.kernels.columns import Array, Bools, Ints
+from headrace.kernels.columns import Array, Bools, Ints, flat
 from headrace.query.plan import Member, axis_of
 from headrace.query.predicate import (
     Always,
@@ -21,8 +22,12 @@ from headrace.query.predicate import (
     leaves,
 )
 
-LookUp = Callable[[Axis, Bools], Bools]
-"""For every point: what its code on an axis means."""
+LookUp = Callable[[Axis, Bools, Ints | None], Bools]
+"""For some points, None for all: what their code on an axis means."""
+
+_NARROW = 4
+"""Where the items before leave fewer than one point in so many undecided, the rest is evaluated for
+these alone."""
 
 
 class Points:
@@ -36,19 +41,30 @@ class Points:
     def where(self, predicate: Predicate, value: bool = True) -> Bools:
         """Where a predicate is TRUE, or with False where it is FALSE. Where it is neither it is
         NULL, so NOT only changes what is asked for."""
+        return self._where(predicate, value, None)
+
+    def _where(self, predicate: Predicate, value: bool, rows: Ints | None) -> Bools:
+        count = self._count if rows is None else len(rows)
         match predicate:
             case Always():
-                return np.full(self._count, value)
+                return np.full(count, value)
             case Not(item):
-                return self.where(item, not value)
+                return self._where(item, not value, rows)
             case And(items) | Or(items):
                 # All must be TRUE for AND, and all FALSE for OR; otherwise one is enough.
                 together = isinstance(predicate, And) == value
                 if not items:
-                    return np.full(self._count, together)
-                found = self.where(items[0], value)
-                for item in items[1:]:
-                    part = self.where(item, value)
+                    return np.full(count, together)
+                found = self._where(items[0], value, rows)
+                for done, item in enumerate(items[1:], start=1):
+                    undecided = found if together else ~found
+                    if np.count_nonzero(undecided) * _NARROW < count:
+                        left = np.flatnonzero(undecided)
+                        rest = type(predicate)(items[done:])
+                        some = left if rows is None else rows[left]
+                        found[left] = self._where(rest, value, some)
+                        break
+                    part = self._where(item, value, rows)
                     if together:
                         found &= part
                     else:
@@ -56,24 +72,30 @@ class Points:
                 return found
             case _:
                 axis = self._axes[axis_of(predicate)]
-                return self._look_up(axis, _codes_where(predicate, axis, value))
+                return self._look_up(axis, _codes_where(predicate, axis, value), rows)
 
 
 def points_of(axes: tuple[Axis, ...], codes: dict[str, Array], count: int) -> Points:
     """Points that are told by their codes."""
-    return Points(axes, count, lambda axis, meaning: meaning[codes[axis.column]])
+
+    def look_up(axis: Axis, meaning: Bools, rows: Ints | None) -> Bools:
+        known = codes[axis.column]
+        return meaning[known if rows is None else known[rows]]
+
+    return Points(axes, count, look_up)
 
 
 def tuples_of(axes: tuple[Axis, ...], columns: Columns, rows: int) -> Points:
     """Tuples as points: an atom costs one look-up of its column, or of its codes if it is text."""
     codes: dict[str, Ints] = {}
 
-    def look_up(axis: Axis, meaning: Bools) -> Bools:
+    def look_up(axis: Axis, meaning: Bools, some: Ints | None) -> Bools:
         if not axis.is_text:
-            return axis.look_up(columns[axis.column], meaning)
+            column = flat(columns[axis.column])
+            return axis.look_up(column if some is None else column.take(pa.array(some)), meaning)
         if axis.column not in codes:
             codes[axis.column] = axis.codes(columns[axis.column])
-        return meaning[codes[axis.column]]
+        return meaning[codes[axis.column] if some is None else codes[axis.column][some]]
 
     return Points(axes, rows, look_up)
 

@@ -24,12 +24,16 @@ LINES = (
     "sixty",
     "mixed",
     "thousand",
+    "wide",
+    "fsync",
     "arrow",
     "deploy",
     "early",
     "soak",
 )
 """With ``-spark``: over files as Spark writes them by default."""
+BATCHES = (200_000, 1_000_000)
+"""Tuples of a batch beside which wide queries are measured: a second of a stream, and flat out."""
 
 
 def core(
@@ -101,6 +105,12 @@ def _line(bench: Bench, line: str, repeats: int, soak_seconds: float) -> list[Fi
             return [bench.ratio(name, mixed, 15.0, events=1_000_000, batches=2, repeats=repeats)]
         case "thousand":
             return [bench.scale(1000, events=12_000_000, batches=12, repeats=max(repeats, 5))]
+        case "wide":
+            return [
+                bench.wide(100, (14, 40), batch=size, repeats=max(repeats, 5)) for size in BATCHES
+            ]
+        case "fsync":
+            return [bench.fsync(100, events=4_000_000, batches=8, repeats=max(repeats, 5))]
         case "arrow":
             return [bench.fastest(1000, 45.0), bench.held(1000, 1_000_000, 60.0)]
         case "deploy":

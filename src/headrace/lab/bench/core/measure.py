@@ -6,9 +6,9 @@ import shutil
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,6 @@ from headrace.lab.bench.core.workload import START_US, Workload
 Writer = Literal["arrow", "spark"]
 """Of the files: timestamps of Arrow's are microseconds, those of Spark's by default INT96."""
 START_S = START_US / 1e6
-STREAM = "key int, f0 int, f1 int, f2 int, f3 int, f4 int, time timestamp"
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,9 @@ class Bench:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _source(self, folder: Path, files_per_batch: int) -> Any:
+        fields = "".join(f", f{n} int" for n in range(self.workload.fields))
         return (
-            self.spark.readStream.schema(STREAM)
+            self.spark.readStream.schema(f"key int{fields}, time timestamp")
             .option("maxFilesPerTrigger", files_per_batch)
             .parquet(str(folder))
         )
@@ -103,11 +103,12 @@ class Bench:
         *,
         sharing: str = "auto",
         writer: Writer = "arrow",
+        fsync: bool = False,
     ) -> tuple[float, list[tuple[int, float]]]:
         """Events per second through a session on a file stream, and each query's digest."""
         with self._folder() as folder:
             self._write(folder / "in", 0, events // batches, 4, writer)
-            with hr.Session(self.spark, sharing=sharing) as session:  # type: ignore[arg-type]
+            with hr.Session(self.spark, sharing=sharing, fsync=fsync) as session:  # type: ignore[arg-type]
                 session.stream("s", self._source(folder / "in", 4), event_time="time")
                 handles = [
                     session.sql(q, name=f"q{n}", sink="digest") for n, q in enumerate(queries)
@@ -174,6 +175,37 @@ class Bench:
         ratios = [s / a for s, a in zip(shared, alone, strict=True)]
         details = {"many_ev_s": shared, "one_ev_s": alone}
         return Figure(f"{many} queries / our own 1-query figure", ratios, "×", 0.5, details=details)
+
+    def wide(self, many: int, widths: Sequence[int], *, batch: int, repeats: int) -> Figure:
+        """Time of a batch of many queries with wide ones beside them, over that without them."""
+        own = Bench(self.spark, self.scratch, replace(self.workload, fields=max(widths)), self.say)
+        usual = own.workload.queries(many)
+        sides = {"without": usual, "with": [*usual, *(own.workload.wide(w) for w in widths)]}
+        batches = 12
+        told: dict[str, list[float]] = {side: [] for side in sides}
+        for number in range(repeats):
+            for side in list(sides)[:: 1 - 2 * (number % 2)]:
+                speed, _ = own.headrace(sides[side], batch * batches, batches)
+                told[side].append(batch / speed * 1_000)
+            self.say(f"  {batch:,} tuples a batch, repeat {number + 1}: " + _last(told, "ms"))
+        ratios = [w / o for w, o in zip(told["with"], told["without"], strict=True)]
+        columns = " and ".join(str(w) for w in widths)
+        name = f"{many} queries beside two of {columns} columns, {batch:,} tuples: batch time"
+        details = {f"{side}_ms": values for side, values in told.items()}
+        return Figure(name, ratios, "×", 1.1, at_least=False, details=details)
+
+    def fsync(self, many: int, *, events: int, batches: int, repeats: int) -> Figure:
+        """With every record and file of the checkpoint flushed to the disk, over without."""
+        queries = self.workload.queries(many)
+        told: dict[str, list[float]] = {"off": [], "on": []}
+        for number in range(repeats):
+            for side in list(told)[:: 1 - 2 * (number % 2)]:
+                speed, _ = self.headrace(queries, events, batches, fsync=side == "on")
+                told[side].append(speed)
+            self.say(f"  fsync, repeat {number + 1}: " + _last(told, "ev/s"))
+        ratios = [a / b for a, b in zip(told["on"], told["off"], strict=True)]
+        details = {f"{side}_ev_s": values for side, values in told.items()}
+        return Figure(f"{many} queries, fsync on / off", ratios, "×", details=details)
 
     def held(self, many: int, rate: int, seconds: float) -> Figure:
         """A fixed, open-loop rate from an Arrow source: does the engine keep up with it?
@@ -340,6 +372,10 @@ class Bench:
                 )
             )
         return figures
+
+
+def _last(sides: Mapping[str, Sequence[float]], unit: str) -> str:
+    return ", ".join(f"{side} {values[-1]:,.0f} {unit}" for side, values in sides.items())
 
 
 def _same_results(mine: list[tuple[int, float]], theirs: list[tuple[int, float]]) -> None:

@@ -25,17 +25,18 @@ class Workload:
     field_max: int = 1_000
     window_max_s: int = 8
     event_rate: int = 1_000_000
+    fields: int = 5
 
     def table(self, first: int, rows: int) -> pa.Table:
         """Tuples `first` … `first + rows - 1`, in the order of their event time."""
         rng = np.random.default_rng([self.seed, first])
         number = first + np.arange(rows)
         stamps = START_US + number * 1_000_000 // self.event_rate
-        fields = rng.integers(0, self.field_max, (5, rows), dtype=np.int32)
+        fields = rng.integers(0, self.field_max, (self.fields, rows), dtype=np.int32)
         return pa.table(
             {
                 "key": (number % self.keys).astype(np.int32),
-                **{f"f{i}": fields[i] for i in range(5)},
+                **{f"f{i}": fields[i] for i in range(self.fields)},
                 "time": pa.array(stamps).view(pa.timestamp("us", "UTC")),
             }
         )
@@ -89,6 +90,17 @@ class Workload:
             )
             out.append(self._query(rng, where, key, asked))
         return out
+
+    def wide(self, columns: int) -> str:
+        """One query with a comparison of each of many columns: some with AND, these with OR."""
+        rng = random.Random(self.seed + columns)
+        parts = [self._comparison(rng, c, ranges_only=True) for c in range(columns)]
+        terms = []
+        while parts:
+            size = rng.randint(2, 5)
+            terms.append(" AND ".join(parts[:size]))
+            parts = parts[size:]
+        return self._query(rng, "(" + ") OR (".join(terms) + ")", "key", "SUM(f0) AS a0")
 
     def _comparison(
         self, rng: random.Random, column: int | None = None, *, ranges_only: bool = False
