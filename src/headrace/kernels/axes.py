@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headrace.kernels.columns import Array, Ints, flat, values_of
+from headrace.kernels.columns import Array, Bools, Ints, comparable, flat, values_of
 from headrace.query.plan import Member, axis_of
 from headrace.query.predicate import Bound, Ranges, Truth, leaves
 
@@ -48,7 +48,24 @@ class Axis:
 
     def look_up(self, column: pa.Array | pa.ChunkedArray, meaning: Array) -> Array:
         """What the code of each value means."""
+        if meaning.dtype == np.bool_ and self.cuts and not self.is_text:
+            changes = np.flatnonzero(meaning[1:-1] != meaning[:-2])
+            if len(changes) <= _FEW_CHANGES:
+                return self._compared(flat(column), changes, meaning)
         return self._found(column, meaning)
+
+    def _compared(self, array: pa.Array, changes: Ints, meaning: Bools) -> Bools:
+        """Backwards from the last code, which is that of NaN, too: it is below no cut."""
+        data = comparable(array)
+        found = np.zeros(len(data), dtype=bool)
+        for number, change in enumerate(changes.tolist()):
+            below = data < self.cuts[change]
+            found = below if not number else np.not_equal(found, below, out=found)
+        if meaning[-2]:
+            np.logical_not(found, out=found)
+        if array.null_count:
+            found[array.is_null().to_numpy(zero_copy_only=False)] = meaning[-1]
+        return found
 
     def _found(self, column: pa.Array | pa.ChunkedArray, meaning: Array | None) -> Array:
         array = flat(column)
@@ -70,14 +87,6 @@ class Axis:
 def _of_numbers(data: Array, cuts: Array, meaning: Array | None) -> Array:
     if cuts.size == 0 or data.size == 0:
         return _meant(np.zeros(len(data), dtype=np.int64), meaning)
-    if meaning is not None and meaning.dtype == np.bool_:
-        changes = np.flatnonzero(meaning[1:-1] != meaning[:-2])
-        if len(changes) <= _FEW_CHANGES:
-            # Backwards from the last code, which is that of NaN, too: it is below no cut.
-            found: Array = np.full(len(data), meaning[-2])
-            for cut in cuts[changes]:
-                found ^= data < cut
-            return found
     if data.dtype == np.int64:
         low, high = int(data.min()), int(data.max())
         if high - low < min(_TABLE, len(data)):

@@ -57,6 +57,15 @@ def values_of(column: pa.Array | pa.ChunkedArray) -> Values:
     return Values(_numbers(array, kind), valid)
 
 
+def comparable(column: pa.Array | pa.ChunkedArray) -> Array:
+    """Numbers to compare with those of the discrete order, in the width that they have; something
+    where they are null."""
+    array = flat(column)
+    if pa.types.is_integer(array.type):
+        return _filled(array)
+    return values_of(array).data
+
+
 def is_ranked(kind: pa.DataType) -> bool:
     """Whether values of the type are carried as ranks in a dictionary."""
     if pa.types.is_decimal(kind):

@@ -25,7 +25,7 @@ from headrace.query.predicate import (
 LookUp = Callable[[Axis, Bools, Ints | None], Bools]
 """For some points, None for all: what their code on an axis means."""
 
-_NARROW = 4
+_NARROW = 16
 """Where the items before leave fewer than one point in so many undecided, the rest is evaluated for
 these alone."""
 
