@@ -32,8 +32,6 @@ LINES = (
     "soak",
 )
 """With ``-spark``: over files as Spark writes them by default."""
-BATCHES = (200_000, 1_000_000)
-"""Tuples of a batch beside which wide queries are measured: a second of a stream, and flat out."""
 
 
 def core(
@@ -106,9 +104,7 @@ def _line(bench: Bench, line: str, repeats: int, soak_seconds: float) -> list[Fi
         case "thousand":
             return [bench.scale(1000, events=12_000_000, batches=12, repeats=max(repeats, 5))]
         case "wide":
-            return [
-                bench.wide(100, (14, 40), batch=size, repeats=max(repeats, 5)) for size in BATCHES
-            ]
+            return bench.wide(100, (14, 40), repeats=max(repeats, 5))
         case "fsync":
             return [bench.fsync(100, events=4_000_000, batches=8, repeats=max(repeats, 5))]
         case "arrow":

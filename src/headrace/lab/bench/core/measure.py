@@ -16,7 +16,7 @@ import psutil
 
 import headrace as hr
 from headrace.lab.bench.core import plain_spark
-from headrace.lab.bench.core.workload import START_US, Workload
+from headrace.lab.bench.core.workload import START_US, ManyFields, Workload
 
 Writer = Literal["arrow", "spark"]
 """Of the files: timestamps of Arrow's are microseconds, those of Spark's by default INT96."""
@@ -176,23 +176,35 @@ class Bench:
         details = {"many_ev_s": shared, "one_ev_s": alone}
         return Figure(f"{many} queries / our own 1-query figure", ratios, "×", 0.5, details=details)
 
-    def wide(self, many: int, widths: Sequence[int], *, batch: int, repeats: int) -> Figure:
-        """Time of a batch of many queries with wide ones beside them, over that without them."""
+    def wide(self, many: int, widths: Sequence[int], *, repeats: int) -> list[Figure]:
+        """Time of a batch of many queries with wide ones beside them, over that without them: of
+        tuples that come whole, and of files, of which only the columns asked for are decoded."""
         own = Bench(self.spark, self.scratch, replace(self.workload, fields=max(widths)), self.say)
         usual = own.workload.queries(many)
         sides = {"without": usual, "with": [*usual, *(own.workload.wide(w) for w in widths)]}
-        batches = 12
-        told: dict[str, list[float]] = {side: [] for side in sides}
-        for number in range(repeats):
-            for side in list(sides)[:: 1 - 2 * (number % 2)]:
-                speed, _ = own.headrace(sides[side], batch * batches, batches)
-                told[side].append(batch / speed * 1_000)
-            self.say(f"  {batch:,} tuples a batch, repeat {number + 1}: " + _last(told, "ms"))
-        ratios = [w / o for w, o in zip(told["with"], told["without"], strict=True)]
         columns = " and ".join(str(w) for w in widths)
-        name = f"{many} queries beside two of {columns} columns, {batch:,} tuples: batch time"
-        details = {f"{side}_ms": values for side, values in told.items()}
-        return Figure(name, ratios, "×", 1.1, at_least=False, details=details)
+        figures = []
+        for what, batch in (("Arrow", 200_000), ("files", 200_000), ("files", 1_000_000)):
+            told: dict[str, list[float]] = {side: [] for side in sides}
+            for number in range(repeats):
+                for side in list(sides)[:: 1 - 2 * (number % 2)]:
+                    speed = own._batches(what, sides[side], batch)
+                    told[side].append(batch / speed * 1_000)
+                self.say(f"  {what}, {batch:,} a batch, repeat {number + 1}: {_last(told, 'ms')}")
+            ratios = [w / o for w, o in zip(told["with"], told["without"], strict=True)]
+            name = f"{many} queries beside two of {columns} columns / without, {what}, {batch:,}"
+            details = {f"{side}_ms": values for side, values in told.items()}
+            figures.append(Figure(name, ratios, "×", 1.1, at_least=False, details=details))
+        return figures
+
+    def _batches(self, what: str, queries: list[str], batch: int) -> float:
+        """Events per second in batches of a size."""
+        if what == "files":
+            return self.headrace(queries, batch * 12, 12)[0]
+        source = ManyFields(
+            rate=None, rows_per_batch=batch, start_s=START_S, count=self.workload.fields
+        )
+        return self._flat_out(queries, 12.0, source=source)[0]
 
     def fsync(self, many: int, *, events: int, batches: int, repeats: int) -> Figure:
         """With every record and file of the checkpoint flushed to the disk, over without."""
@@ -276,10 +288,14 @@ class Bench:
         return Figure(name, ratios, "×", 0.95, details={f"{s}_ev_s": v for s, v in sides.items()})
 
     def _flat_out(
-        self, texts: list[str], seconds: float, lateness: str = "0 seconds"
+        self,
+        texts: list[str],
+        seconds: float,
+        lateness: str = "0 seconds",
+        source: hr.sources.Generator | None = None,
     ) -> tuple[float, list[dict[str, float]], int]:
         """Events per second over the second half, samples of the run, and rows that came out."""
-        source = hr.sources.RandomFields(
+        source = source or hr.sources.RandomFields(
             rate=None,
             partitions=2,
             rows_per_batch=2_000_000,

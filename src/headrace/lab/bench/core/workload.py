@@ -12,8 +12,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import headrace as hr
+
 START_US = 1_700_000_000_000_000
 OPERATORS = ("=", "<", ">", "<=", ">=")
+
+
+@dataclass(frozen=True)
+class ManyFields(hr.sources.RandomFields):
+    """The same with as many random fields as one likes."""
+
+    count: int = 40
+
+    def fields(
+        self, rng: np.random.Generator, number: np.ndarray, rows: int
+    ) -> dict[str, pa.Array]:
+        """The key, and ``f0`` to the last."""
+        drawn = rng.integers(0, self.field_max, (self.count, rows), dtype=np.int32)
+        key = pa.array((number % self.keys).astype(np.int32))
+        return {"key": key, **{f"f{i}": pa.array(drawn[i]) for i in range(self.count)}}
 
 
 @dataclass(frozen=True)
