@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from headrace.errors import QueryError, UnsupportedQuery
@@ -46,6 +46,15 @@ _MOST_CLUSTERS = 1_000
 def is_keyable(type_: str) -> bool:
     """Whether values of a type can be grouped by."""
     return type_ in KEYABLE or decimal_of(type_) is not None
+
+
+def instead(type_: str, taken: Collection[str] = KEYABLE) -> str:
+    """What to write where a type is not taken."""
+    if type_ == "void":
+        return "give NULL a type: CAST(NULL AS INT)"
+    if type_.startswith(("struct", "array", "map")):
+        return "name a field or an element of it"
+    return f"types: {', '.join(sorted(taken))}, decimal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +137,7 @@ class AggregateReader:
     def _combined(self, node: Node, called: Node) -> str:
         for part in called.children:
             if not is_keyable(part.type):
-                raise self._refused(node, f"COUNT(DISTINCT …) of a {part.type} is not supported")
+                raise self._unfit(node, called, part.type)
         parts = [self.sql_of(c) for c in called.children]
         return combination_sql(parts, [c.type for c in called.children])
 
@@ -139,7 +148,18 @@ class AggregateReader:
             sortable = function is Function.PERCENTILE_APPROX and type_ in _TIMES
             supported = numeric or sortable
         if not supported:
-            raise self._refused(node, f"{called.name} over the type {type_} is not supported")
+            raise self._unfit(
+                node, called, type_, _NUMERIC if function in _NEEDS_NUMBER else KEYABLE
+            )
+
+    def _unfit(
+        self, node: Node, called: Node, type_: str, taken: Collection[str] = KEYABLE
+    ) -> QueryError:
+        name = f"{called.name.upper()}(DISTINCT …)" if node.distinct else called.name
+        return error_at(
+            self.text, node.span, f"{name} over the type {type_} is not supported",
+            instead(type_, taken), kind=UnsupportedQuery,
+        )  # fmt: skip
 
     def _clusters(self, node: Node, called: Node, condition: Node | None) -> AggregateCall:
         function = _CLUSTERS.get(called.name.lower())

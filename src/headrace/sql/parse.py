@@ -18,7 +18,7 @@ from headrace.query.logical import (
 )
 from headrace.query.schema import StreamSchema, decimal_of, quoted
 from headrace.query.window import Window
-from headrace.sql.aggregates import KEYABLE, AggregateReader, is_keyable
+from headrace.sql.aggregates import AggregateReader, instead, is_keyable
 from headrace.sql.analyzer import Analyzer
 from headrace.sql.approx import Hint, check_bounded, find_hint, with_bounds
 from headrace.sql.judge import refuse_unlisted, stream_of
@@ -163,6 +163,14 @@ class Reader:
             for n in top.walk()
             if n.kind == "AggregateExpression"
         )
+        for key in keys:
+            if any(n.kind == "Window" for n in key.walk()):
+                raise self._error(
+                    key,
+                    "a key that is made of a window is not supported",
+                    "GROUP BY window(…) itself, and select its start and end",
+                    kind=UnsupportedQuery,
+                )
         if len(keys) == len(aggregate.expressions) or self.window is None:
             at = calls[0] if calls else aggregate.expressions[0] if keys else None
             raise self._error(
@@ -176,7 +184,7 @@ class Reader:
                 raise self._error(
                     key,
                     f"GROUP BY a value of type {key.type} is not supported",
-                    f"types: {', '.join(sorted(KEYABLE))}, decimal",
+                    instead(key.type),
                     kind=UnsupportedQuery,
                 )
         results = _Results(self.writer, tuple(keys), tuple(calls), _windows(shown, shape))

@@ -67,8 +67,8 @@ GROUP BY window(time, '1 hour'), day - DATE '2024-01-01'
 --@ equal, at length
 SELECT 'x' AS one, COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), 'x'
 
---@ key-null: NULL as a key
---@ equal
+--@ key-null: NULL as a key has a type of which there are no values
+--@ refused: void
 SELECT COUNT(*) AS c FROM t GROUP BY window(time, '10 seconds'), NULL
 
 --@ key-expression: computed keys, selected as they are

@@ -169,8 +169,8 @@ FROM t GROUP BY window(time, '1 hour')
 --@ refused: aggregat | group
 SELECT window_time(window), COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds')
 
---@ window-time-grouped: unless it is a key itself
---@ equal
+--@ window-time-grouped: nor as a key itself
+--@ refused: made of a window | window_time
 SELECT window_time(window) AS last, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds'), window_time(window)
 
 --@ window-in-where: WHERE comes before windows
@@ -185,8 +185,8 @@ SELECT window(time, '10 seconds') AS w, COUNT(*) AS n FROM t GROUP BY 1
 --@ equal, at length
 SELECT window(time, '10 seconds') AS slot, COUNT(*) AS n FROM t GROUP BY slot
 
---@ window-start-as-key: grouping by the window's start is grouping by the window
---@ equal
+--@ window-start-as-key: a key that is made of a window
+--@ refused: made of a window
 SELECT window(time, '10 seconds').start AS s, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds').start
 
 --@ window-alias-in-group: an alias inside GROUP BY is refused by Spark
