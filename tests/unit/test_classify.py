@@ -296,8 +296,8 @@ def test_only_tuples_that_are_undecided_are_looked_at_further(
     values = [{n: rng.choice([None, *range(100)]) for n in names} for _ in range(1_000)]
     columns = {n: pa.array([row[n] for row in values], pa.int32()) for n in names}
     looked_at: list[int] = []
-    look_up = Axis.look_up
-    monkeypatch.setattr(Axis, "look_up", lambda a, c, m: looked_at.append(len(c)) or look_up(a, c, m))
+    real = Axis.look_up
+    monkeypatch.setattr(Axis, "look_up", lambda a, c, m: looked_at.append(len(c)) or real(a, c, m))
     kept = matching(predicate, columns, 1_000)
     assert kept.tolist() == [truth(predicate, row) is True for row in values]
     assert looked_at[0] == 1_000
