@@ -8,6 +8,10 @@ ARGS   ?=
 # The interpreter that makes the environment; empty means the first of the usual names that is 3.11+.
 PYTHON ?=
 
+# A file's tests stay in one process, and the quick files come first. Most tests keep one core busy.
+PYTEST := $(BIN)/python -m pytest
+SPREAD := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -36,16 +40,16 @@ demo: $(STAMP) java ## run the live demo: queries that come and go over the gami
 	$(BIN)/headrace demo $(ARGS)
 
 test: $(STAMP) java ## run the tests: what holds on any machine, however busy
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(SPREAD) $(ARGS)
 
 unit: $(STAMP) ## run the tests that need no JVM
-	$(BIN)/python -m pytest tests/unit $(ARGS)
+	$(PYTEST) $(SPREAD) tests/unit $(ARGS)
 
 figures: $(STAMP) java ## test what is a figure: on an idle machine, nothing else beside it
-	$(BIN)/python -m pytest tests/figures $(ARGS)
+	$(PYTEST) tests/figures $(ARGS)
 
 soak: $(STAMP) java ## run the long tests: storms of kills, all seeds, the whole battery (hours)
-	HEADRACE_SOAK=1 $(BIN)/python -m pytest --timeout 7200 tests/soak tests/unit tests/oracle \
+	HEADRACE_SOAK=1 $(PYTEST) --timeout 7200 tests/soak tests/unit tests/oracle \
 		tests/battery tests/spark $(ARGS)
 
 check: $(STAMP) ## lint, format, types, import directions

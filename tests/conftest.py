@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,9 @@ import headrace as hr
 from headrace.runtime import locks
 
 locks.CHECKED = True
+# pytest's worker processes are told a terminal of 80 columns, which nobody looks at.
+for size in ("COLUMNS", "LINES"):
+    os.environ.pop(size, None)
 
 
 @pytest.fixture(scope="session")

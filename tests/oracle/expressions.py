@@ -6,7 +6,7 @@ Nothing here can raise under ANSI: the values are small and divisors are never z
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
@@ -171,6 +171,16 @@ def predicate(rng: random.Random, depth: int = 2) -> Sql:
     if join == "NOT":
         return Sql.of("NOT ({0})", predicate(rng, depth - 1))
     return Sql.of(f"({{0}} {join} {{1}})", predicate(rng, depth - 1), predicate(rng, depth - 1))
+
+
+def wide_predicate(rng: random.Random, names: Sequence[str]) -> Sql:
+    """A comparison of each of these columns, in ANDs and ORs of any shape."""
+    if len(names) == 1:
+        operator = rng.choice(("<", "<=", ">", ">=", "=", "<>"))
+        return Sql.same(f"{names[0]} {operator} {rng.randint(0, 9)}")
+    place = rng.randint(1, len(names) - 1)
+    sides = wide_predicate(rng, names[:place]), wide_predicate(rng, names[place:])
+    return Sql.of(f"({{0}} {rng.choice(('AND', 'OR'))} {{1}})", *sides)
 
 
 def _comparison(rng: random.Random) -> Sql:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tests.oracle.aggregates import Aggregate, any_call
-from tests.oracle.expressions import TYPES, Sql, column, expression, predicate
+from tests.oracle.expressions import TYPES, Sql, column, expression, predicate, wide_predicate
+from tests.oracle.workload import SCHEMA, WIDE
 
 STREAM = "events"
 
@@ -56,10 +57,17 @@ class RandomQuery:
 def make_query(rng: random.Random, kind: Kind | None = None) -> RandomQuery:
     """Any query."""
     kind = kind or rng.choices(("window", "session", "selection"), (7, 2, 1))[0]
-    where = predicate(rng, rng.choice((0, 1, 2, 3))) if rng.random() < 0.8 else None
+    where = _where(rng)
     if kind == "selection":
         return _selection(rng, where)
     return _aggregation(rng, kind, where)
+
+
+def _where(rng: random.Random) -> Sql | None:
+    how = rng.random()
+    if how < 0.12:
+        return wide_predicate(rng, rng.sample(WIDE, rng.randint(1, len(WIDE))))
+    return predicate(rng, rng.choice((0, 1, 2, 3))) if how < 0.82 else None
 
 
 def _selection(rng: random.Random, where: Sql | None) -> RandomQuery:
@@ -68,8 +76,7 @@ def _selection(rng: random.Random, where: Sql | None) -> RandomQuery:
     columns += [Column(expression(rng, k, 2), f"c{n}") for n, k in enumerate(kinds)]
     text = f"SELECT {_listed(columns)} FROM {STREAM}"
     if rng.random() < 0.2:
-        names = ("id", "k", "i", "b", "x", "d", "s", "f", "day", "ts", "time")
-        columns = [Column(Sql.same(n)) for n in names]
+        columns = [Column(Sql.same(n)) for n in SCHEMA.names]
         text = f"SELECT * FROM {STREAM}"
     if where is not None:
         text += f" WHERE {where.spark}"

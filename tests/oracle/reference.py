@@ -29,10 +29,14 @@ class Watermark:
 
     partitions: int
     lateness_us: int
-    now_s: float = 0.0
+    began_s: float = 0.0
+    now_s: float = field(init=False)
     value_us: int = BEGINNING
     highest_us: dict[int, int] = field(default_factory=dict)
     heard_s: dict[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.now_s = self.began_s
 
     @property
     def newest_us(self) -> int:
@@ -50,7 +54,7 @@ class Watermark:
         awake = [
             self.highest_us.get(p, BEGINNING)
             for p in range(self.partitions)
-            if self.now_s - self.heard_s.get(p, 0.0) < IDLE_AFTER_S
+            if self.now_s - self.heard_s.get(p, self.began_s) < IDLE_AFTER_S
         ] or [self.newest_us]
         if min(awake) > BEGINNING:
             self.value_us = max(self.value_us, min(awake) - self.lateness_us)
@@ -71,8 +75,10 @@ class Life:
 class Reference:
     """Everything that was pushed, as DuckDB sees it."""
 
-    def __init__(self, partitions: int, lateness_s: int, *, bounded: bool = False) -> None:
-        self.watermark = Watermark(partitions, lateness_s * 1_000_000)
+    def __init__(
+        self, partitions: int, lateness_s: int, *, bounded: bool = False, began_s: float = 0.0
+    ) -> None:
+        self.watermark = Watermark(partitions, lateness_s * 1_000_000, began_s)
         self.batch = 0
         self._bounded = bounded
         self._tables: list[pa.Table] = []

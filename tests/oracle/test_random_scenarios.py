@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -21,8 +22,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(1, 1 + rounds(2, 12)))
-def test_every_closed_window_equals_duckdb(spark: SparkSession, seed: int) -> None:
-    failures = run_scenario(spark, make_workload(seed), queries=50)
+def test_every_closed_window_equals_duckdb(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    failures = run_scenario(spark, make_workload(seed), tmp_path, queries=50)
     assert not failures, "\n\n".join(failures)
 
 

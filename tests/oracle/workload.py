@@ -1,8 +1,9 @@
 """Random streams: out of order, late, skewed, with nulls, ties, idle partitions and empty batches.
 
 A stream is a list of steps. One step is one micro-batch: what each partition receives, after the
-wall clock has moved by some seconds. All event times lie on a grid, so that tuples often fall
-exactly on the edges of windows and exactly a gap apart.
+wall clock has moved by some seconds. Some come in bursts: the clock stands still between them. All
+event times lie on a grid, so that tuples often fall exactly on the edges of windows and exactly a
+gap apart.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ START = dt.datetime(2024, 3, 9, 23, 59, 0, tzinfo=dt.UTC)
 WORDS = ("", "a", "Ab", "abc", "banana", "Bee", "ähre", "x y", "zz%", "Zoe ", "m_n", "10")
 KEYS = ("a", "b", "c", "d", "e", "A", "", "long key", "ö")
 IDLE_AFTER_S = 30.0
+WIDE = tuple(f"w{n}" for n in range(14))
+"""Columns of small numbers, for predicates over many columns."""
 
 SCHEMA = pa.schema(
     [
@@ -34,6 +37,7 @@ SCHEMA = pa.schema(
         ("day", pa.date32()),
         ("ts", pa.timestamp("us", "UTC")),
         ("time", pa.timestamp("us", "UTC")),
+        *((name, pa.int16()) for name in WIDE),
     ]
 )
 
@@ -42,7 +46,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One micro-batch: seconds the wall clock moves first, then the tuples by partition."""
+    """One micro-batch: seconds the wall clock moves first, then the tuples by partition. One whose
+    clock does not move comes together with the step before it."""
 
     clock_s: float
     tables: dict[int, pa.Table]
@@ -57,6 +62,8 @@ class Workload:
     lateness_s: int
     max_ahead: str | None
     steps: tuple[Step, ...]
+    began: dt.datetime = EPOCH
+    """What the wall clock says at first: far behind the stream, or far ahead of it."""
 
 
 def micros(time: dt.datetime) -> int:
@@ -67,11 +74,11 @@ def micros(time: dt.datetime) -> int:
 
 def make_workload(seed: int, *, steps: int = 8, rows: int = 150) -> Workload:
     """A stream of about steps × rows tuples over about steps × 10 seconds of event time."""
-    rng = random.Random(f"workload {seed}")
+    rng, pace = random.Random(f"workload {seed}"), random.Random(f"pace {seed}")
     partitions = 1 + seed % 3
     lateness_s = rng.choice((0, 2, 5))
     max_ahead = rng.choice((None, "1 hour"))
-    tuples = _Tuples(rng)
+    tuples = _Tuples(rng, random.Random(f"wide {seed}"))
     made: list[Step] = []
     for number in range(steps):
         idle = rng.random() < 0.25
@@ -86,9 +93,11 @@ def make_workload(seed: int, *, steps: int = 8, rows: int = 150) -> Workload:
             if max_ahead is not None and any(t.num_rows for m in made for t in m.tables.values()):
                 batch += [tuples.from_far_future(number)] if rng.random() < 0.3 else []
             tables[partition] = pa.Table.from_pylist(batch, schema=SCHEMA)
-        made.append(Step(IDLE_AFTER_S + 1 if idle else 1.0, tables))
+        passes_s = IDLE_AFTER_S + 1 if idle else 1.0
+        made.append(Step(0.0 if number > 0 and pace.random() < 0.4 else passes_s, tables))
     made.append(_flush(tuples, partitions, steps))
-    return Workload(seed, partitions, lateness_s, max_ahead, tuple(made))
+    began = pace.choice((EPOCH, START + dt.timedelta(days=1)))
+    return Workload(seed, partitions, lateness_s, max_ahead, tuple(made), began)
 
 
 def _flush(tuples: _Tuples, partitions: int, steps: int) -> Step:
@@ -106,8 +115,8 @@ def _flush(tuples: _Tuples, partitions: int, steps: int) -> Step:
 class _Tuples:
     """Makes tuples whose event time advances ten seconds a step."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
+    def __init__(self, rng: random.Random, wide: random.Random) -> None:
+        self.rng, self.wide = rng, wide
         self.grid_ms = rng.choice((1000, 500, 250, 1))
         self.disorder_s = rng.choice((0.0, 2.0, 6.0))
         self.nulls = rng.choice((0.02, 0.1, 0.25))
@@ -135,7 +144,8 @@ class _Tuples:
             share = self.nulls if name not in ("id", "time") else 0.01
             if rng.random() < share:
                 row[name] = None
-        return row
+        few = (None, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+        return row | dict(zip(WIDE, self.wide.choices(few, k=len(WIDE)), strict=True))
 
     def from_far_future(self, step: int) -> Row:
         """A tuple of a machine whose clock is wrong."""

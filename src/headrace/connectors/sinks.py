@@ -8,6 +8,7 @@ the driver hands it over after the commit (`outbox`).
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
@@ -57,6 +58,10 @@ class Sink(Protocol):
         """Take back what tasks have staged of a transaction that is done again."""
         ...
 
+    def rewind(self, txn: int, uid: int) -> None:
+        """Take back what was staged after a transaction, the last one that is known to count."""
+        ...
+
 
 @dataclass(frozen=True)
 class SinkBase:
@@ -74,6 +79,9 @@ class SinkBase:
         pass
 
     def abort(self, txn: int, uid: int, task: str = "") -> None:
+        pass
+
+    def rewind(self, txn: int, uid: int) -> None:
         pass
 
 
@@ -119,9 +127,10 @@ class DigestSink(SinkBase):
 
 @dataclass(frozen=True)
 class ParquetSink(SinkBase):
-    """Written by tasks, exactly once: a file is named by its transaction, so whoever does the
-    transaction again replaces it."""
+    """Written by tasks, exactly once: a file is named by its checkpoint and transaction, so whoever
+    does the transaction again replaces it, and nobody else does."""
 
+    checkpoint: str = ""
     kind: ClassVar[str] = "parquet"
     place: ClassVar[Place] = "tasks"
 
@@ -133,19 +142,37 @@ class ParquetSink(SinkBase):
     def check(self, outputs: Iterable[Output], label: str) -> None:
         if not self.path:
             raise QueryError("the parquet sink needs options={'path': …}", query=label)
+        check_names(outputs, label, self.kind)
 
     def stage(self, txn: int, uid: int, task: str, number: int, table: pa.Table) -> None:
         store = Store(self.path)
         store.make()
         out = pa.BufferOutputStream()
         pq.write_table(table, out)
-        store.write(f"{_part(txn, uid, task)}-{number:04d}.parquet", out.getvalue())
+        name = f"{self._prefix(txn, uid)}{task}-{number:04d}.parquet"
+        store.write(name, out.getvalue())
 
     def abort(self, txn: int, uid: int, task: str = "") -> None:
-        folder, prefix = Store(self.path), _part(txn, uid, task)
-        for name in folder.names():
-            if name.startswith(prefix):
-                folder.delete(name)
+        prefix = f"{self._prefix(txn, uid)}{task}"
+        self._delete(lambda name: name.startswith(prefix))
+
+    def rewind(self, txn: int, uid: int) -> None:
+        form = re.compile(rf"part-(\d+)-{self.checkpoint}-{uid}-")
+
+        def is_later(name: str) -> bool:
+            found = form.match(name)
+            return found is not None and int(found[1]) > txn
+
+        self._delete(is_later)
+
+    def _prefix(self, txn: int, uid: int) -> str:
+        """How the files begin that a transaction writes for one query."""
+        return f"part-{txn:010d}-{self.checkpoint}-{uid}-"
+
+    def _delete(self, chosen: Callable[[str], bool]) -> None:
+        folder = Store(self.path)
+        for name in filter(chosen, folder.names()):
+            folder.delete(name)
 
 
 @dataclass(frozen=True)
@@ -165,6 +192,21 @@ class CallableSink(SinkBase):
             self.function(table)
 
 
+def check_names(outputs: Iterable[Output], label: str, kind: str) -> None:
+    """Raise QueryError where two columns have one name: no reader could tell them apart. Capital
+    letters make no difference to Spark."""
+    seen: set[str] = set()
+    for output in outputs:
+        if output.name.lower() in seen:
+            raise QueryError(
+                f"two columns of the result are named {output.name!r}, which {kind} files cannot "
+                "hold",
+                query=label,
+                choices=("another name for one of them, with AS", "the memory sink", "a callable"),
+            )
+        seen.add(output.name.lower())
+
+
 def is_lost(sink: Sink) -> bool:
     """Whether it is a function that did not survive a restart."""
     return isinstance(sink, CallableSink) and sink.function is None
@@ -173,11 +215,6 @@ def is_lost(sink: Sink) -> bool:
 def options_of(options: Mapping[str, Any] | None) -> dict[str, str]:
     """Options as they are stored."""
     return {str(k): str(v) for k, v in (options or {}).items()}
-
-
-def _part(txn: int, uid: int, task: str) -> str:
-    """How the files begin that one task writes for one query."""
-    return f"part-{txn:010d}-{uid}-{task}"
 
 
 def _takes_two(function: SinkFunction) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import uuid
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -48,6 +49,8 @@ class SessionRecord:
     ansi: bool
     sharing: str
     streams: Mapping[str, StreamRecord] = field(default_factory=dict)
+    id: str = ""
+    """Tells it from any other, also one that is made in its folder later."""
     has_begun: bool = False
     """Whether the streams have folders: without them, their state is lost."""
 
@@ -61,6 +64,7 @@ class Checkpoint:
         self.store = store
         self._clock = clock
         self._holder = Holder(store, claim(store, clock.now(), Process.current()))
+        self.id = self._known_id()
         self._released = threading.Event()
         beat = threading.Thread(
             target=_show_life, args=(weakref.ref(self), self._released), daemon=True
@@ -99,13 +103,21 @@ class Checkpoint:
         if before is not None:
             self._check(before, now)
             now = replace(now, streams={**before.streams, **now.streams})
-        self._write(now)
+        self._write(replace(now, id=self.id))
 
     def begun(self) -> None:
         """All streams have folders now."""
         before = self._before()
         assert before is not None
         self._write(replace(before, has_begun=True))
+
+    def _known_id(self) -> str:
+        """As it was noted; a new one for a new checkpoint, and for one that is refused later."""
+        try:
+            before = self._before()
+        except HeadraceError:
+            before = None
+        return uuid.uuid4().hex[:8] if before is None else before.id
 
     def _write(self, record: SessionRecord) -> None:
         write_record(self.store, _NAME, "session", codec.written(record))

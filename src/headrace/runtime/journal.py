@@ -134,8 +134,9 @@ class Journal:
             raise ExecutionError(self._nothing_to_go_on_with(lost))
         begun = self._begun(0 if state is None else state.txn, lost)
         changes = self._read_changes(state, begun, lost)
-        for name in commits:
-            if state is not None and name > _commit(state.txn):
+        for name in self._log.names():
+            # What comes after was lost with the commit: it is done again, and perhaps otherwise.
+            if name > _begin(1 if state is None else state.txn + 1):
                 self._log.delete(name)
         return Found(state, before, begun, changes, tuple(lost))
 

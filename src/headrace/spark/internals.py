@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 
 import pyspark
+from py4j.java_gateway import is_instance_of
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -158,6 +159,40 @@ def unmarked(batch: DataFrame, plan: Any, depth: int) -> DataFrame:
         plan = node.withNewChildren(jvm.PythonUtils.toSeq([plan]))
     made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
     return DataFrame(made, session)
+
+
+# -- writers ------------------------------------------------------------------------------------
+
+_SOURCES = "org.apache.spark.sql.execution.datasources"
+
+
+def writer_format(spark: SparkSession, name: str) -> Any | None:
+    """The class that writes files of a format, or None where it writes no files.
+
+    Raises Spark's own error for a format that it does not know.
+    """
+    jvm: Any = spark._jvm
+    lookup = getattr(getattr(jvm, f"{_SOURCES}.DataSource$"), "MODULE$")
+    conf = spark._jsparkSession.sessionState().conf()
+    made = lookup.lookupDataSource(name, conf).newInstance()
+    gateway: Any = spark.sparkContext._gateway
+    if is_instance_of(gateway, made, f"{_SOURCES}.v2.FileDataSourceV2"):
+        made = made.fallbackFileFormat().newInstance()
+    return made if is_instance_of(gateway, made, f"{_SOURCES}.FileFormat") else None
+
+
+def check_writer(
+    spark: SparkSession, writer: Any, options: Mapping[str, str], schema_json: str
+) -> None:
+    """Raise what Spark would when it writes such columns: types or names it has no files for."""
+    jvm: Any = spark._jvm
+    schema = jvm.org.apache.spark.sql.types.DataType.fromJson(schema_json)
+    jvm.org.apache.spark.sql.execution.datasources.DataSourceUtils.verifySchema(
+        writer, schema, False
+    )
+    session = spark._jsparkSession
+    job = jvm.org.apache.hadoop.mapreduce.Job.getInstance(session.sessionState().newHadoopConf())
+    writer.prepareWrite(session, job, jvm.PythonUtils.toScalaMap(dict(options)), schema)
 
 
 # -- facts ----------------------------------------------------------------------------------------

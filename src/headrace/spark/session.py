@@ -38,7 +38,7 @@ from headrace.spark.analysis import SparkAnalyzer
 from headrace.spark.memory import MemoryGauge
 from headrace.spark.metrics import Meter, session_metrics
 from headrace.spark.neighbours import Neighbours
-from headrace.spark.pipeline.runner import Pipeline, Remake, Surroundings
+from headrace.spark.pipeline.runner import Pipeline, Remade, Remake, Surroundings
 from headrace.spark.query import Query
 from headrace.spark.sinks import WriterSink, restored_sink, sink_of
 from headrace.spark.streams import Stream
@@ -243,7 +243,7 @@ class Session:
         with self._lock:
             self._forget_ended()
             label = name or self._free_name()
-            target = sink_of(self._spark, sink, options)
+            target = sink_of(self._spark, self._checkpoint.id, sink, options)
             logical = self._parsed(label, text)
             target.check(logical.outputs, label)
             if partial_first and logical.window is None:
@@ -517,9 +517,9 @@ class Session:
         """Makes handles for the queries of a checkpoint, or finds those that were asked for."""
         asked = {q.name: q for q in self._asked}
 
-        def remake(record: QueryRecord, ended: EndRecord | None) -> tuple[LogicalQuery, Query]:
+        def remake(record: QueryRecord, ended: EndRecord | None) -> Remade:
             logical = self._parsed(record.name, record.text)
-            sink = restored_sink(self._spark, record.sink)
+            sink = restored_sink(self._spark, self._checkpoint.id, record.sink)
             query = asked.get(record.name)
             if query is None or ended is not None:
                 query = Query(
@@ -543,10 +543,10 @@ class Session:
             if ended is not None:
                 query.activated(record.since_us)
                 query.ended(ended.until_us, ended.error)
-                return logical, query
+                return Remade(logical, query, sink)
             query.uid = QueryUid(record.uid)
             self._restored.add(query.name)
-            return logical, query
+            return Remade(logical, query, sink)
 
         return remake
 
@@ -569,7 +569,7 @@ class Session:
 
     def _late_sink(self, sink: str | SinkFunction, options: Mapping[str, Any] | None) -> Sink:
         """Where late tuples go: handed over by the driver, whatever it is."""
-        made = sink_of(self._spark, sink, options)
+        made = sink_of(self._spark, self._checkpoint.id, sink, options)
         return made if made.place == "outbox" else WriterSink(made.options, made.kind, self._spark)
 
     def _checked(self, concurrency: int | None) -> int:

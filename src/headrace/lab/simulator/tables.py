@@ -103,8 +103,8 @@ def estimates_table(found: Sequence[Accuracy], title: str) -> Table:
 def overhead_table(found: Sequence[Overhead], title: str) -> Table:
     """Decisions per second, and the share of a cycle that one takes."""
     counts = sorted({o.pipelines for o in found})
-    heads = [f"{count:,} pipelines" for count in counts]
-    table = _table(title, "", ("policy", *(h for head in heads for h in (head, "of a cycle"))))
+    heads = [head for count in counts for head in (f"{count:,} wait", "share")]
+    table = _table(title, "", ("policy", *heads))
     for policy in dict.fromkeys(o.policy for o in found):
         by_count = {o.pipelines: o for o in found if o.policy == policy}
         figures = []

@@ -94,7 +94,7 @@ class HandOver:
         parcels = [
             Parcel(uid, span, table)
             for uid, span, table in outcome.emitted.tables()
-            if uid in sinks and sinks[uid].place == "outbox"
+            if uid in sinks and sinks[uid].place == "outbox" and not is_lost(sinks[uid])
         ]
         if self._stream.late_sink is not None and outcome.emitted.late:
             names = [c.name for c in self._stream.schema.columns]

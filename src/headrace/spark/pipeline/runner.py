@@ -69,7 +69,18 @@ _IDLE_S = 5.0
 _LONG_BATCH_MS = 1_000.0
 """Results do not wait for batches that take longer."""
 
-Remake = Callable[[QueryRecord, EndRecord | None], tuple[LogicalQuery, Query]]
+
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """A query of a checkpoint."""
+
+    logical: LogicalQuery
+    query: Query
+    noted: Sink
+    """Where it was to write; whoever asks for it again may give it another place."""
+
+
+Remake = Callable[[QueryRecord, EndRecord | None], Remade]
 """Reads the text of a query of the checkpoint again, and makes its handle."""
 
 
@@ -108,7 +119,7 @@ class Pipeline:
         self._streaming: StreamingQuery | None = None
         self._life = Life(PipelineState({stream.name: InputState(self._fresh())}))
         self._plans: PlanBook[PlanHandle] = PlanBook(
-            Broadcasts(self._spark.sparkContext, store.address),
+            Broadcasts(self._spark.sparkContext),
             stream.schema,
             rows_in_jvm=stream.rows_in_jvm,
             reads_files=stream.reads_files,
@@ -238,14 +249,16 @@ class Pipeline:
             now,
             state=now.state.after_input(self.stream.name, replace(given, offsets=begins)),
         )
-        logical: dict[int, LogicalQuery] = {}
         gone = {e.uid: e for change in found.changes for e in change.deleted}
-        for change in found.changes:
-            for record in change.created:
-                ended = gone.get(record.uid)
-                logical[record.uid], handle = remake(record, ended)
-                if ended is None:
-                    self._add(handle)
+        made = {
+            record.uid: remake(record, gone.get(record.uid))
+            for change in found.changes
+            for record in change.created
+        }
+        for uid, one in made.items():
+            if uid not in gone:
+                self._add(one.query)
+        logical = {uid: one.logical for uid, one in made.items()}
         self._life = lives.restored(now, found.changes, logical, found.begun, found.before)
         self._plans.keep(set())
         for version in self._life.state.versions:
@@ -259,10 +272,15 @@ class Pipeline:
         self._journal.drop_orphans(self._life.state.files | self._life.doomed)
         begun = self._life.begun
         if begun is not None:
-            for uid, sink in self._sinks.items():
-                sink.abort(begun.txn, uid)
+            # Those that have ended since take part in what is done again, for the last time.
+            for query in self._life.editions[begun.version].queries:
+                if int(query.uid) not in self._handles:
+                    self._add(made[int(query.uid)].query)
             if begun.kind == "batch" and self.stream.rows_in_jvm:
                 self._journal.call_again(begun.batch_id)
+        for uid, sink in self._sinks.items():
+            sink.rewind(self._life.state.txn, uid)
+            made[uid].noted.rewind(self._life.state.txn, uid)
 
     def start(self) -> None:
         """Begin to read the stream."""

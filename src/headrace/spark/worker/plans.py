@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,13 +40,14 @@ class TaskPlan:
 class PlanHandle:
     """A plan version as tasks get it: its name and the broadcast that carries it."""
 
-    pipeline: str
+    run: str
+    """Of the pipeline that made it, and of no other: a folder may be used for a second life."""
     version: int
     broadcast: Any
 
     def get(self) -> TaskPlan:
         """The compiled plan, from this process's cache if it has it."""
-        name = (self.pipeline, self.version)
+        name = (self.run, self.version)
         if name not in _compiled:
             plan, queries = pickle.loads(self.broadcast.value)
             _compiled[name] = TaskPlan(CompiledPlan(plan), queries)
@@ -59,14 +61,14 @@ class PlanHandle:
 class Broadcasts:
     """Brings the plans of one pipeline to tasks, each once to every process that needs it."""
 
-    def __init__(self, context: SparkContext, pipeline: str) -> None:
+    def __init__(self, context: SparkContext) -> None:
         self._context = context
-        self._pipeline = pipeline
+        self._run = uuid.uuid4().hex
 
     def send(self, plan: SharedPlan, queries: Mapping[int, LogicalQuery]) -> PlanHandle:
         """A plan with its queries."""
         data = pickle.dumps((plan, dict(queries)), protocol=pickle.HIGHEST_PROTOCOL)
-        return PlanHandle(self._pipeline, int(plan.version), self._context.broadcast(data))
+        return PlanHandle(self._run, int(plan.version), self._context.broadcast(data))
 
     def withdraw(self, handle: PlanHandle) -> None:
         """No task will ask for it again."""

@@ -20,7 +20,9 @@ from headrace.kernels.compiled import Reader
 from headrace.kernels.dense import laid_together
 from headrace.runtime.messages import SectionRef
 
-Place = tuple[str, tuple[tuple[str, int], ...], int, int]
+Place = tuple[str, tuple[tuple[str, int, int], ...], int, int]
+"""Of sections: their store, file, offset and checksum, by which a folder that was deleted and begun
+anew is told from the one before; and key groups."""
 
 _LONG = 16
 """After so many transactions without a reader, what was read is taken to be out of use."""
@@ -56,7 +58,7 @@ class SectionCache:
     ) -> list[Cells]:
         """The cells of sections of one group and the same slices, aligned by its reader, and laid
         together where they can be."""
-        place = (store.address, tuple((r.file, r.offset) for r in refs), *key_groups)
+        place = (store.address, tuple((r.file, r.offset, r.crc32) for r in refs), *key_groups)
         kept = self._kept.pop(place, None)
         if kept is None or kept.numbering is not reader.numbering:
             read = [sections.decode(section_bytes(store, r), key_groups) for r in refs]
