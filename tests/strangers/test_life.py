@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 import headrace as hr
 from tests.spark.helpers import SCHEMA, at, pairs, rows
+from tests.waiting import until
 
 pytestmark = [pytest.mark.spark]
 
@@ -59,3 +60,19 @@ def test_a_query_with_state_that_fails_beside_a_mere_selection(spark: SparkSessi
         assert chosen.collect().column("v").to_pylist() == [0, 1, 0, 1, 0]
         later = session.sql(COUNT.format(0, GROUP), name="later")
         assert later.await_active(timeout_s=60) > at(5)
+
+
+def test_a_stream_that_fails_between_two_batches_calls_for_no_more(spark: SparkSession) -> None:
+    stream = hr.testing.MemoryStream(SCHEMA)
+    with hr.Session(spark) as session:
+        session.stream("s", stream, event_time="time")
+        session.sql(COUNT.format(0, GROUP), name="counted")
+        session.start()
+        stream.push(rows([1]))
+        session.process_all_available()
+        (pipeline,) = session._pipelines.values()
+        pipeline.fail(hr.ExecutionError("a firing found state that is damaged"))
+        stream.push(rows([2]))
+        until(lambda: not pipeline.is_running)
+        with pytest.raises(hr.ExecutionError, match="state that is damaged"):
+            session.process_all_available()

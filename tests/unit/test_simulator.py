@@ -126,7 +126,7 @@ def test_over_capacity_klink_halves_latency_and_keeps_memory_low() -> None:
     specs = queries("ysb", 70, seed=7)
     policies = ("default", "fcfs", "streambox", "klink") if SOAK else ("default", "klink")
     outcomes = {
-        policy: simulate(specs, Conditions(policy=policy, seconds=rounds(60, 120)))
+        policy: simulate(specs, Conditions(policy=policy, seconds=rounds(80, 120)))
         for policy in policies
     }
     klink, default = outcomes["klink"], outcomes["default"]

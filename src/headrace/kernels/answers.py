@@ -16,7 +16,7 @@ import pyarrow as pa
 from headrace.kernels.blocks import Answer, Block, Due
 from headrace.kernels.columns import Bools, Ints, Values, to_arrow, values_of
 from headrace.kernels.combine import combine, merge_answers
-from headrace.kernels.finish import SumOverflow, finish
+from headrace.kernels.finish import Overflow, finish
 from headrace.kernels.holistic import HllTables, count_distinct, hll_estimate, percentiles
 from headrace.kernels.keys import match_keys
 from headrace.kernels.kmeans import kmeans
@@ -225,7 +225,8 @@ def finish_answer(
     setting: Setting,
     spans: tuple[Ints, Ints] | None = None,
 ) -> Iterator[Result | Failure]:
-    """Finish an answer shape by shape; a query that overflows fails alone.
+    """Finish an answer shape by shape; a query that overflows, or cannot be finished for any other
+    reason, fails alone.
 
     ``spans`` are starts and ends per row where windows differ by row (sessions).
     """
@@ -238,13 +239,20 @@ def finish_answer(
             table = _finish_shape(main, numbers, shape, values, setting, spans)
             if table.num_rows:
                 yield Result(shape, table)
-        except SumOverflow as overflow:
+        except Exception as error:
             uids = sorted({main.uids[n] for n in numbers})
             if len(uids) == 1:
-                yield Failure(uids[0], str(overflow))
+                yield Failure(uids[0], _told(error))
                 continue
             for uid in uids:
                 yield from finish_answer(main, {uid: asked[uid]}, values, setting, spans)
+
+
+def _told(error: Exception) -> str:
+    """Why a query cannot go on."""
+    if isinstance(error, Overflow):
+        return str(error)
+    return f"its rows cannot be finished: {type(error).__name__}: {error}"
 
 
 def _finish_shape(

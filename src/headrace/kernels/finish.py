@@ -16,8 +16,8 @@ from headrace.query.schema import decimal_of
 _FITS = 9.0e18
 
 
-class SumOverflow(ArithmeticError):
-    """A sum left its type's range while ANSI mode forbids wrapping."""
+class Overflow(ArithmeticError):
+    """A sum or an average has left its type's range while ANSI mode is on."""
 
 
 def finish(
@@ -32,7 +32,7 @@ def finish(
         case Function.SUM:
             return _sum(state, known, kind, ansi=ansi)
         case Function.AVG:
-            return _average(call, state, known, kind)
+            return _average(call, state, known, kind, ansi=ansi)
         case Function.MIN | Function.MAX | Function.FIRST | Function.LAST:
             values = Values(state.parts["v"], known > 0, state.dictionary)
             return to_arrow(values, kind)
@@ -48,14 +48,11 @@ def _sum(state: State, known: Ints, kind: pa.DataType, *, ansi: bool) -> pa.Arra
         unscaled, fits = _whole(state)
         if fits and kind.precision >= 19:
             return decimals_of(unscaled, empty if empty.any() else None, kind)
-        bound = 10**kind.precision
         exact = [None if e else _exact(state, i) for i, e in enumerate(empty)]
-        if ansi and any(v is not None and abs(v) >= bound for v in exact):
-            raise SumOverflow("[ARITHMETIC_OVERFLOW] the sum of decimals does not fit its type")
-        return _decimals([v if v is not None and abs(v) < bound else None for v in exact], kind)
+        return _decimals(_within(exact, kind.precision, "sum", ansi=ansi), kind)
     unscaled, fits = _whole(state)
     if not fits and ansi and any(not -(2**63) <= _exact(state, i) < 2**63 for i in _wide(state)):
-        raise SumOverflow("[ARITHMETIC_OVERFLOW] the sum does not fit a bigint")
+        raise Overflow("[ARITHMETIC_OVERFLOW] the sum does not fit a bigint")
     return pa.array(unscaled, mask=empty)
 
 
@@ -82,6 +79,15 @@ def _exact(state: State, row: int) -> int:
     )
 
 
+def _within(values: list[int | None], precision: int, what: str, *, ansi: bool) -> list[int | None]:
+    """None instead of what has more digits; raises Overflow instead in ANSI mode."""
+    bound = 10**precision
+    found = [v if v is None or abs(v) < bound else None for v in values]
+    if ansi and found != values:
+        raise Overflow(f"[ARITHMETIC_OVERFLOW] the {what} of decimals does not fit its type")
+    return found
+
+
 def _decimals(unscaled: list[int | None], kind: pa.DataType) -> pa.Array:
     with localcontext() as context:
         context.prec = 60
@@ -89,15 +95,20 @@ def _decimals(unscaled: list[int | None], kind: pa.DataType) -> pa.Array:
         return pa.array([None if v is None else Decimal(v) * scale for v in unscaled], type=kind)
 
 
-def _average(call: AggregateCall, state: State, known: Ints, kind: pa.DataType) -> pa.Array:
+def _average(
+    call: AggregateCall, state: State, known: Ints, kind: pa.DataType, *, ansi: bool
+) -> pa.Array:
     empty = known == 0
     if pa.types.is_decimal(kind):
-        return _decimal_average(call, state, known, kind)
+        return _decimal_average(call, state, known, kind, ansi=ansi)
     return pa.array(about(state) / np.maximum(known, 1), mask=empty)
 
 
-def _decimal_average(call: AggregateCall, state: State, known: Ints, kind: pa.DataType) -> pa.Array:
-    """Spark divides at the result's scale and rounds half up."""
+def _decimal_average(
+    call: AggregateCall, state: State, known: Ints, kind: pa.DataType, *, ansi: bool
+) -> pa.Array:
+    """Spark divides at the result's scale and rounds half up. Both the sum, which has ten digits
+    more than a value, and the quotient have to fit their types."""
     assert call.argument is not None
     decimal = decimal_of(call.argument.type)
     assert decimal is not None
@@ -107,16 +118,18 @@ def _decimal_average(call: AggregateCall, state: State, known: Ints, kind: pa.Da
     widest = float(np.abs(unscaled).max()) if len(unscaled) else 0.0
     if fits and widest * 10.0**shift < _FITS:
         return decimals_of(_half_up(unscaled * 10**shift, np.maximum(known, 1)), empty, kind)
+    sums = [None if e else _exact(state, row) for row, e in enumerate(empty)]
+    sums = _within(sums, min(decimal[0] + 10, 38), "sum", ansi=ansi)
     exact: list[int | None] = []
     with localcontext() as context:
-        context.prec = 60
-        for row, n in enumerate(known):
-            if n == 0:
+        context.prec = 100
+        for total, n in zip(sums, known, strict=True):
+            if total is None:
                 exact.append(None)
                 continue
-            quotient = Decimal(_exact(state, row) * 10**shift) / Decimal(int(n))
+            quotient = Decimal(total * 10**shift) / Decimal(int(n))
             exact.append(int(quotient.to_integral_value(ROUND_HALF_UP)))
-    return _decimals(exact, kind)
+    return _decimals(_within(exact, kind.precision, "average", ansi=ansi), kind)
 
 
 def _half_up(numerator: Ints, denominator: Ints) -> Ints:

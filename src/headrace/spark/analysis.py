@@ -16,6 +16,7 @@ from headrace.kernels.holistic import HllTables
 from headrace.kernels.kmeans import kmeans
 from headrace.query.schema import Column, StreamSchema
 from headrace.spark.internals import ReadingClass, hll_tables, reading_class, told
+from headrace.sql.text import refuse_variables
 from headrace.sql.tree import Node, Operator, Statement, Writer
 
 _COPIED = (
@@ -37,6 +38,8 @@ class SparkAnalyzer:
             value = spark.conf.get(name, None)
             if value is not None:
                 self._spark.conf.set(name, value)
+        # What is judged is what was written; what is written to Spark later has no variables.
+        self._spark.conf.set("spark.sql.variable.substitute", "false")
         for function, type_ in (("kmeans", "array<array<double>>"), ("kmeans_cost", "double")):
             self._spark.udf.register(function, clustering(function, type_))
         self._readings = reading_class(spark)
@@ -80,7 +83,7 @@ class SparkAnalyzer:
             found = told(reading.analyzed(self._state, plainly))
         if "error" in found:
             raise _refused(found["error"], stream)
-        return found, _Writer(self._readings, reading, self._state)
+        return found, _Writer(self._readings, reading, self._state, text)
 
     def hll_tables(self) -> HllTables:
         """HyperLogLog++ constants of the running Spark."""
@@ -108,7 +111,8 @@ def _refused(error: Mapping[str, Any], stream: StreamSchema | None) -> QueryErro
 class _Writer:
     """Writes the expressions of one statement as SQL."""
 
-    def __init__(self, readings: ReadingClass, reading: Any, state: Any) -> None:
+    def __init__(self, readings: ReadingClass, reading: Any, state: Any, text: str) -> None:
+        self._text = text
         self._readings = readings
         self._reading = reading
         self._state = state
@@ -118,7 +122,9 @@ class _Writer:
     ) -> str:
         numbers = self._readings.list_of([n.number for n, _ in standing])
         names = self._readings.list_of([name for _, name in standing])
-        return str(self._reading.sql(node.number, numbers, names, over_stream))
+        written = str(self._reading.sql(node.number, numbers, names, over_stream))
+        refuse_variables(self._text, written)
+        return written
 
     def unfaithful(self) -> tuple[int, str] | None:
         number = int(self._reading.unfaithful(self._state))

@@ -23,7 +23,7 @@ from headrace.sql.analyzer import Analyzer
 from headrace.sql.approx import Hint, check_bounded, find_hint, with_bounds
 from headrace.sql.judge import refuse_unlisted, stream_of
 from headrace.sql.predicates import COMPARISONS, PredicateReader, may_raise
-from headrace.sql.text import LONGEST, Span, error_at
+from headrace.sql.text import LONGEST, Span, error_at, refuse_variables
 from headrace.sql.tree import Node, Operator, Shown, Statement, Writer
 from headrace.sql.windows import WindowCall, one_window, window_calls
 
@@ -65,6 +65,7 @@ def read(
         raise QueryError(
             f"the text has {len(text):,} characters", choices=(f"at most {LONGEST:,}",)
         )
+    refuse_variables(text, text)
     hint = find_hint(text)
     plain = text if hint is None else hint.without(text)
     plan = analyzer.parsed(plain)

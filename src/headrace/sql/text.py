@@ -6,10 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headrace.errors import QueryError
+from headrace.errors import QueryError, UnsupportedQuery
 
 LONGEST = 1 << 21
 """So many characters a text may have: the parser's time and memory grow with it."""
+
+_VARIABLE = re.compile(r"\$\{[^\s}]+\}")
+"""What Spark replaces by a setting, a property or a variable of the environment before it reads a
+text, be it in a string or a comment."""
 
 Span = tuple[int, int]
 """From this character to before that one."""
@@ -70,6 +74,21 @@ def error_at(
     line, column = place(text, span[0])
     construct = text[span[0] : min(span[1], span[0] + 80)]
     return kind(message, line=line, column=column, construct=construct, choices=choices)
+
+
+def refuse_variables(text: str, written: str) -> None:
+    """Raise for a variable in what is `written` to Spark on behalf of a text: its value is no
+    function of the tuples."""
+    found = _VARIABLE.search(written)
+    if found is not None:
+        span = found.span() if written is text else None
+        raise error_at(
+            text,
+            span,
+            f"{found.group()} stands for a variable of the process, which a query may not read",
+            "a constant",
+            kind=UnsupportedQuery,
+        )
 
 
 def blanked(text: str, span: Span) -> str:

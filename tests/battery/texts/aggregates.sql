@@ -67,6 +67,18 @@ SELECT window.start, SUM(b) AS s FROM t WHERE b > 9000000000000000000 GROUP BY w
 --@ equal
 SELECT window.start, SUM(w) AS s FROM t WHERE w > 99 GROUP BY window(time, '1 day')
 
+--@ average-decimal-overflow: the quotient has no room for four digits more
+--@ equal
+SELECT window.start, AVG(CAST('999999999999999999999999999999999' AS DECIMAL(38,5))) AS a FROM t GROUP BY window(time, '1 day')
+
+--@ average-decimal-sum-overflow: the sum has no room
+--@ equal
+SELECT window.start, AVG(CAST('99999999999999999999999999999999999999' AS DECIMAL(38,0))) AS a FROM t GROUP BY window(time, '1 day')
+
+--@ average-decimal-wide: many digits, and room for them
+--@ equal
+SELECT window.start, AVG(CAST(b AS DECIMAL(30,6)) * 100000) AS a, AVG(w) AS c FROM t WHERE w < 99 AND b < 1000000 GROUP BY window(time, '1 day')
+
 --@ sum-of-infinities: infinity and NaN spread
 --@ equal, at length
 SELECT window.start, SUM(x) AS s FROM t WHERE x > 1e305 GROUP BY window(time, '1 day')

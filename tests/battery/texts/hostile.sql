@@ -301,3 +301,31 @@ SELECT k FROM t WHERE 'aaaaaaaaaaaaaaaaaaaaX' RLIKE '^(a+)+b$' OR i > 3
 --@ sequence-huge: an array longer than arrays may be
 --@ equal
 SELECT size(sequence(0, 3000000000)) AS z FROM t WHERE k = 'a'
+
+--@ variable-of-the-environment: Spark would put its value into the text
+--@ refused: variable
+SELECT '${env:PATH}' AS x, k FROM t
+
+--@ variable-of-the-jvm: and outside of strings
+--@ refused: variable
+SELECT k FROM t WHERE k = ${system:user.home}
+
+--@ variable-of-spark: and into constants of predicates
+--@ refused: variable
+SELECT k FROM t WHERE k = '${spark.app.id}'
+
+--@ variable-in-disguise: the text has no dollar, what is written for Spark would have
+--@ refused: variable
+SELECT concat(k, '\u0024{env:PATH}') AS x FROM t
+
+--@ variable-in-disguise-of-octal: the same
+--@ refused: variable
+SELECT '\044{env:PATH}' AS x, k FROM t
+
+--@ variable-put-together: only a text, which nobody reads
+--@ equal
+SELECT concat('$', '{env:PATH}') AS x, k FROM t
+
+--@ dollars: none of these is a variable
+--@ equal
+SELECT '$' AS a, '$k' AS b, '${' AS c, '{k}' AS d FROM t WHERE k <> '$'

@@ -494,9 +494,10 @@ class Pipeline:
             with self.candidate.turn(self._is_wanted) as turn, self._turn:
                 if turn is not None and not self.is_over:
                     self._batch(given, batch_id, turn)
-                elif not self._intake.may_skip:
-                    # Returning would let Spark commit a batch that never ran.
-                    raise ExecutionError(f"stream {self.name!r} closed; batch {batch_id} is left")
+                elif self.status == "failed" or not self._intake.may_skip:
+                    # Returning would let Spark commit a batch that never ran, or call for ever.
+                    ended = self.failure or f"stream {self.name!r} closed"
+                    raise ExecutionError(f"{ended}; batch {batch_id} is left")
         except Exception as error:
             self.fail(error)
             raise
