@@ -56,6 +56,8 @@ def duration_us(text: str) -> int:
     >>> duration_us("1 minute 30 seconds")
     90000000
     """
+    if not isinstance(text, str):
+        raise QueryError(f"{text!r} is not a duration", choices=("a text like '8 seconds'",))
     body = text.strip()
     if body.lower().startswith("interval "):
         body = body[9:].strip()

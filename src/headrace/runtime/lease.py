@@ -40,6 +40,8 @@ log = logging.getLogger("headrace")
 TTL_S = 30.0
 """How long after its last sign of life an owner that cannot be seen is taken for dead."""
 
+_held: set[str] = set()
+"""Owners in this process that have not let go."""
 _TURNS = 100
 """Each turn of a claim but the first means that another claimant got further meanwhile."""
 
@@ -91,6 +93,7 @@ def claim(
         for token in (t for t in there if t < mine.token):
             with suppress(OSError):  # the next claim tries again
                 store.delete(lease_name(token))
+        _held.add(mine.owner)
         return mine
     raise CheckpointInUse(
         f"checkpoint {store.address} is claimed by many sessions at once, or a name like "
@@ -108,6 +111,8 @@ def _refuse_living(
         _refuse_young(store, token, now_s, ttl_s, error)
         return
     if lease.released or alive(lease.process, me) is False:
+        return
+    if lease.process == me and lease.owner not in _held:
         return
     silent_s = max(now_s - lease.beat_s, 0.0)
     if silent_s > lease.ttl_s:
@@ -159,7 +164,9 @@ class Holder:
                 self._write(replace(self.lease, beat_s=now_s))
 
     def release(self, now_s: float) -> None:
-        """Let go of the lease, for the next to take at once; quiet if it was lost before."""
+        """Let go of the lease, for the next to take at once; quiet if it was lost before. Where a
+        full disk takes no note of it, a session of this process may take it all the same."""
+        _held.discard(self.lease.owner)
         with self._lock:
             if self.lease.released:
                 return

@@ -103,6 +103,11 @@ def _refused(error: Mapping[str, Any], stream: StreamSchema | None) -> QueryErro
             construct=named,
             choices=near(named.split(".")[-1], [c.name for c in stream.columns]),
         )
+    if error["kind"] == "StackOverflowError":
+        return QueryError(
+            "the text is nested too deeply for Spark's parser",
+            choices=("fewer parentheses and calls inside each other",),
+        )
     message = str(error.get("message") or error["kind"])
     first = " ".join(message.split("== SQL ==", 1)[0].split(" SQLSTATE", 1)[0].split())
     return QueryError(f"Spark: {first[:500]}", line=line, column=column)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
+
+from headrace.errors import HeadraceError
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -73,10 +77,25 @@ def local_spark(
     builder = SparkSession.Builder()
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _standard_error_to(log_file):
-        spark = builder.getOrCreate()
+    try:
+        with _standard_error_to(log_file):
+            spark = builder.getOrCreate()
+    except (PySparkRuntimeError, OSError) as error:
+        raise _no_java(error) from error
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _no_java(error: Exception) -> Exception:
+    """What to say where Spark's JVM has not come up."""
+    if isinstance(error, PySparkRuntimeError) and error.getCondition() != "JAVA_GATEWAY_EXITED":
+        return error
+    home = os.environ.get("JAVA_HOME")
+    found = f"JAVA_HOME is {home}" if home else f"on PATH it is {shutil.which('java') or 'missing'}"
+    return HeadraceError(
+        f"Spark did not start: it needs Java 17 or newer ({found}); install a headless Java "
+        f"runtime, or set JAVA_HOME to one [{type(error).__name__}: {str(error).splitlines()[0]}]"
+    )
 
 
 def _setting_name(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import shutil
 import tempfile
 import threading
@@ -22,7 +21,7 @@ from headrace.errors import ExecutionError, QueryError
 from headrace.exchange.channel import Address
 from headrace.exchange.upstream import Upstream
 from headrace.kernels.answers import Setting
-from headrace.query.logical import Function, LogicalQuery
+from headrace.query.logical import Function, LogicalQuery, Output
 from headrace.query.schema import StreamSchema
 from headrace.runtime.checkpoint import Checkpoint, SessionRecord, StreamRecord
 from headrace.runtime.counters import Delivered, SessionMetrics
@@ -35,6 +34,12 @@ from headrace.runtime.results import Budget
 from headrace.scheduling.decision import Decision
 from headrace.scheduling.policies import policy_named
 from headrace.spark.analysis import SparkAnalyzer
+from headrace.spark.arguments import (
+    check_asked,
+    check_kind,
+    check_session,
+    check_stream_name,
+)
 from headrace.spark.memory import MemoryGauge
 from headrace.spark.metrics import Meter, session_metrics
 from headrace.spark.neighbours import Neighbours
@@ -51,7 +56,6 @@ _KEPT_BYTES = 1 << 30
 """Results that all queries of a session with the memory sink keep together."""
 _KEPT_ENDED = 1000
 """So many queries that have ended stay listed."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Session:
@@ -103,6 +107,7 @@ class Session:
     ) -> None:
         if sharing not in ("auto", "off"):
             raise QueryError(f"sharing is {sharing!r}", choices=("'auto'", "'off'"))
+        check_session(checkpoint, clock, trigger, concurrency)
         self._spark = spark
         self._sharing = sharing
         self._clock = clock or SystemClock()
@@ -189,8 +194,9 @@ class Session:
         ``aion``, ``k-slack``, ``aq-k-slack`` or ``lateness``.
         """
         self._check_open()
-        if not _NAME.fullmatch(name):
-            raise QueryError(f"{name!r} is not a stream name", choices=("letters, digits and _",))
+        check_stream_name(name)
+        check_kind("event_time", event_time, str, "the name of a column")
+        check_kind("upstream", upstream, (Upstream, type(None)), "hr.Upstream(…)")
         with self._lock:
             if name.lower() in (s.lower() for s in self._streams):
                 raise QueryError(f"stream {name!r} is declared already")
@@ -208,6 +214,9 @@ class Session:
                 upstream=upstream,
                 progress=progress,
             )
+            if declared.late_sink is not None:
+                outputs = [Output(c.name, c.type, "key") for c in declared.schema.columns]
+                declared.late_sink.check(outputs, f"late tuples of {name}")
             if upstream is not None:
                 self._neighbours.subscribe(upstream)
             self._analyzer.declare(name, declared.struct)
@@ -240,20 +249,25 @@ class Session:
         """
         self._check_open()
         requested_at = time.monotonic()
+        check_asked(text, name, options)
+        # Before the lock: Spark may take its time over a text, and nobody else should.
+        label = name or self._free_name()
+        target = sink_of(self._spark, self._checkpoint.id, sink, options)
+        logical = self._read(label, text)
+        target.check(logical.outputs, label)
+        if partial_first and logical.window is None:
+            raise QueryError("a selection has no first window", query=label)
+        if partial_first and logical.accuracy is not None:
+            raise QueryError(
+                "a first window in part cannot be approximated",
+                query=label,
+                choices=("leave out partial_first", "or the hint APPROX"),
+            )
         with self._lock:
+            self._check_open()
             self._forget_ended()
             label = name or self._free_name()
-            target = sink_of(self._spark, self._checkpoint.id, sink, options)
-            logical = self._parsed(label, text)
-            target.check(logical.outputs, label)
-            if partial_first and logical.window is None:
-                raise QueryError("a selection has no first window", query=label)
-            if partial_first and logical.accuracy is not None:
-                raise QueryError(
-                    "a first window in part cannot be approximated",
-                    query=label,
-                    choices=("leave out partial_first", "or the hint APPROX"),
-                )
+            self._know_sketches(logical)
             known = self._queries.get(label)
             if known is not None and not known.has_ended:
                 if label in self._restored and _is_same(known, logical, target):
@@ -380,6 +394,7 @@ class Session:
         swallow what it would have heard. If the listener raises, that is logged, and everything
         else goes on.
         """
+        self._check_open()
         if not callable(listener):
             raise QueryError(f"a listener must be a callable, not {listener!r}")
         self._listeners.add(listener)
@@ -400,6 +415,7 @@ class Session:
         one. Both sides must have the same secret ``key``.
         """
         self._check_open()
+        check_kind("key", key, bytes, "a secret, as bytes")
         return self._neighbours.publish(address, key)
 
     def forward(self, enabled: bool) -> None:
@@ -407,6 +423,7 @@ class Session:
 
         While it is off, what they tell is not used and they are told nothing.
         """
+        self._check_open()
         self._neighbours.enabled = enabled
 
     def explain(self) -> str:
@@ -429,12 +446,15 @@ class Session:
 
     # -- inside -------------------------------------------------------------------------------
 
-    def _parsed(self, label: str, text: str) -> LogicalQuery:
-        schemas: dict[str, StreamSchema] = {n: s.schema for n, s in self._streams.items()}
+    def _read(self, label: str, text: str) -> LogicalQuery:
+        schemas: dict[str, StreamSchema] = {n: s.schema for n, s in list(self._streams.items())}
         try:
-            logical = self._templates.parse(text, schemas, self._analyzer)
+            return self._templates.parse(text, schemas, self._analyzer)
         except QueryError as error:
             raise error.named(label) from error
+
+    def _know_sketches(self, logical: LogicalQuery) -> None:
+        """What estimates of distinct counts need is asked for once one is wanted."""
         if self._setting.hll is None and any(
             a.function is Function.APPROX_COUNT_DISTINCT for a in logical.aggregates
         ):
@@ -443,7 +463,6 @@ class Session:
             )
             for pipeline in self._pipelines.values():
                 pipeline.setting = self._setting
-        return logical
 
     def _pipeline(self, name: str, stream: Stream, *folders: str) -> Pipeline:
         store = self._checkpoint.store.sub("streams", *folders)
@@ -518,7 +537,8 @@ class Session:
         asked = {q.name: q for q in self._asked}
 
         def remake(record: QueryRecord, ended: EndRecord | None) -> Remade:
-            logical = self._parsed(record.name, record.text)
+            logical = self._read(record.name, record.text)
+            self._know_sketches(logical)
             sink = restored_sink(self._spark, self._checkpoint.id, record.sink)
             query = asked.get(record.name)
             if query is None or ended is not None:
@@ -552,7 +572,8 @@ class Session:
 
     def _free_name(self) -> str:
         numbers = (f"query_{n}" for n in itertools.count(1))
-        return next(n for n in numbers if n not in self._queries)
+        taken = set(self._queries)
+        return next(n for n in numbers if n not in taken)
 
     def _tick(self) -> None:
         while not self._stop_ticking.wait(_TICK_S):

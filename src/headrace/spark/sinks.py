@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -29,6 +28,7 @@ from headrace.errors import QueryError
 from headrace.query.logical import Output
 from headrace.runtime.entries import SinkRecord
 from headrace.spark import internals
+from headrace.spark.arguments import check_kind, check_sink_function
 from headrace.spark.ingest.culprits import reason_of
 
 _KINDS: dict[str, Callable[[Mapping[str, str]], Sink]] = {
@@ -89,19 +89,10 @@ def sink_of(
     """What `session.sql` was given; files of the sink are those of the checkpoint of this name."""
     given = options_of(options)
     if callable(sink):
-        lazy = (
-            inspect.iscoroutinefunction,
-            inspect.isgeneratorfunction,
-            inspect.isasyncgenfunction,
-        )
-        if any(is_lazy(sink) for is_lazy in lazy):
-            raise QueryError(
-                "a sink that is called must do its work: this one is async or a generator, and "
-                "would only return something to be run",
-                choices=("a plain function",),
-            )
+        check_sink_function(sink)
         return CallableSink(given, sink)
-    if not sink or sink == "callable":
+    check_kind("sink", sink, str, ", ".join(_NAMES))
+    if sink in ("", "callable"):
         raise QueryError(
             f"sink must be a name or a callable, not {sink!r}",
             choices=_NAMES,

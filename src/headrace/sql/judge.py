@@ -77,6 +77,8 @@ def _refuse_operator(text: str, operator: Operator) -> None:
         )
     if operator.kind in _PARSED and len(operator.children) <= 1:
         return
+    if operator.kind == "Distinct" and operator.children[0].kind == "Union":
+        operator = operator.children[0]  # UNION without ALL
     known = REFUSED_OPERATORS.get(operator.kind)
     reason = known or f"{_words(operator.kind)} is not a query over a stream"
     raise error_at(text, operator.span, reason, SHAPE, kind=UnsupportedQuery)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -26,6 +27,8 @@ from headrace.sql.predicates import COMPARISONS, PredicateReader, may_raise
 from headrace.sql.text import LONGEST, Span, error_at, refuse_variables
 from headrace.sql.tree import Node, Operator, Shown, Statement, Writer
 from headrace.sql.windows import WindowCall, one_window, window_calls
+
+log = logging.getLogger("headrace")
 
 WINDOW = "_w"
 """The window among the columns of results."""
@@ -292,11 +295,12 @@ class Reader:
         if found is None:
             return
         number, why = found
+        log.debug("not read again as it was written: %s", why)
         node = next((n for top in nodes for n in top.walk() if n.number == number), None)
         raise self._error(
             node,
-            f"Spark does not write this expression in a way it can read again: {why[:200]}",
-            "write it in another way",
+            "Spark does not write this expression in a way that it reads again as the same",
+            "write it in another way, for instance named_struct(…) instead of struct(…)",
             kind=Unfaithful,
         )
 

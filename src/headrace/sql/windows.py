@@ -15,6 +15,7 @@ from headrace.types import duration_us
 
 _NAMES = {"window", "session_window"}
 _FORMS = "window(time, size[, slide[, start]]) or session_window(time, gap)"
+_LONGEST_US = 10_000 * 366 * 86_400_000_000
 _ANY = "'1 day'"
 """A duration that is as short as any that can be written."""
 
@@ -66,6 +67,9 @@ class WindowCall:
         return TimeWindow(size, slide, offset % slide)
 
     def _positive(self, text: str, at: int, value: int, what: str) -> None:
+        start, end = self.durations[at].span
+        if max(value, _as_written_us(text[start:end])) > _LONGEST_US:
+            raise error_at(text, (start, end), f"{what} is longer than 10,000 years")
         if value <= 0:
             raise error_at(text, self.durations[at].span, f"{what} must be longer than nothing")
 
@@ -105,6 +109,14 @@ def _call(text: str, node: Node) -> WindowCall:
     return WindowCall(
         name, node.span, time.span, tuple(_duration(text, d, name) for d in durations)
     )
+
+
+def _as_written_us(text: str) -> int:
+    """A duration that may be longer than Spark can count; 0 where only Spark can read it."""
+    try:
+        return duration_us(text.strip("'\""))
+    except QueryError:
+        return 0
 
 
 def _duration(text: str, node: Node, name: str) -> Duration:
