@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from headrace.errors import QueryError, UnsupportedQuery, near
+from headrace.sql.growth import refuse_growth
 from headrace.sql.kinds import (
     ALLOWED,
     REFUSED_EXPRESSIONS,
@@ -108,6 +109,8 @@ def _refuse_unresolved(text: str, node: Node) -> None:
 
 def refuse_unlisted(text: str, nodes: Iterable[Node]) -> None:
     """Refuse every analyzed expression that is not known to be safe to share and to replay."""
+    nodes = tuple(nodes)
+    refuse_growth(text, nodes)
     for top in nodes:
         for node in top.walk():
             _refuse_kind(text, node)

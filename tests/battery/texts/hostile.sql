@@ -299,7 +299,7 @@ SELECT k, 'a\0b' AS z FROM t WHERE k <> '\0'
 SELECT k FROM t WHERE 'aaaaaaaaaaaaaaaaaaaaX' RLIKE '^(a+)+b$' OR i > 3
 
 --@ sequence-huge: an array longer than arrays may be
---@ equal
+--@ refused: longer than
 SELECT size(sequence(0, 3000000000)) AS z FROM t WHERE k = 'a'
 
 --@ variable-of-the-environment: Spark would put its value into the text
@@ -329,3 +329,19 @@ SELECT concat('$', '{env:PATH}') AS x, k FROM t
 --@ dollars: none of these is a variable
 --@ equal
 SELECT '$' AS a, '$k' AS b, '${' AS c, '{k}' AS d FROM t WHERE k <> '$'
+
+--@ sequence-of-a-column: as long as the tuple says
+--@ refused: longer than
+SELECT aggregate(sequence(1L, 100000000L + b), 0L, (a, x) -> a + x) AS z FROM t
+
+--@ repeated-repeats: short by itself, long together
+--@ refused: longer than
+SELECT length(repeat(repeat(k, 2000), 2000)) AS z FROM t
+
+--@ padded-by-a-column: as long as the tuple says
+--@ refused: longer than
+SELECT length(lpad(k, i)) AS z FROM t
+
+--@ sequence-of-constants: its length is known
+--@ equal
+SELECT aggregate(sequence(1, 10), 0, (a, x) -> a + x) AS z, size(array_repeat(k, 5)) AS n, lpad(bin, 3) AS p FROM t

@@ -1,0 +1,76 @@
+"""Refuses expressions that make much of little: one tuple could keep a stream busy for hours.
+
+``aggregate(sequence(1, 100000000), …)`` costs a tuple a second, and Spark cannot stop a task in the
+middle of an expression. So the length of what `sequence`, `repeat` and the like make has to be
+bounded by constants or by the types of their arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from headrace.errors import UnsupportedQuery
+from headrace.sql.text import error_at
+from headrace.sql.tree import Node
+
+LONGEST = 1_000_000
+"""So many items or characters may be made for one expression of a tuple."""
+
+_COUNTS = {
+    "StringRepeat": 1,
+    "ArrayRepeat": 1,
+    "StringSpace": 0,
+    "StringLPad": 1,
+    "StringRPad": 1,
+    "BinaryPad": 1,
+}
+"""By kind: which argument says how long it becomes."""
+_RANGES = {"tinyint": (-(2**7), 2**7 - 1), "smallint": (-(2**15), 2**15 - 1)}
+_ANY = (-math.inf, math.inf)
+
+Range = tuple[float, float]
+
+
+def refuse_growth(text: str, nodes: Iterable[Node]) -> None:
+    """Raise for an expression whose parts together may make more than `LONGEST`."""
+    for top in nodes:
+        made, growing = 1.0, None
+        for node in top.walk():
+            length = _length(node)
+            if length > 1:
+                made, growing = made * length, node
+        if made > LONGEST and growing is not None:
+            raise error_at(
+                text,
+                growing.span,
+                "this may become longer than can be waited for, for each tuple",
+                f"constants that make at most {LONGEST:,} items or characters",
+                kind=UnsupportedQuery,
+            )
+
+
+def _length(node: Node) -> float:
+    """How long it may become; 1 for what does not grow."""
+    if node.kind in _COUNTS:
+        place = _COUNTS[node.kind]
+        return _range(node.children[place])[1] if place < len(node.children) else math.inf
+    if node.kind == "Sequence":
+        (low, high), (first, last) = _range(node.children[0]), _range(node.children[1])
+        step = _range(node.children[2]) if len(node.children) > 2 else (1.0, 1.0)
+        wide = max(abs(last - low), abs(high - first)) + 1
+        return wide / max(abs(step[0]), 1.0) if step[0] == step[1] else wide
+    return 1.0
+
+
+def _range(node: Node) -> Range:
+    """Between which numbers its value lies."""
+    if node.kind == "Cast" and not node.is_constant:
+        return _range(node.children[0])
+    if node.is_constant:
+        try:
+            value = float(node.value)
+        except (TypeError, ValueError):
+            return (0.0, 0.0) if node.value is None else _ANY
+        return value, value
+    return _RANGES.get(node.type, _ANY)
