@@ -33,12 +33,16 @@ class Traces:
         spark = self._spark
         jvm = spark.sparkContext._jvm
         assert jvm is not None
-        views = [v.name for v in spark.catalog.listTables("global_temp")]
+
+        def listed(command: str) -> str:
+            # Not by `spark.catalog`, which may decode its answer in whatever session ran last.
+            return str(sorted(tuple(row) for row in spark.sql(command).collect()))
+
         return {
             "a system property": str(jvm.java.lang.System.getProperty(_PROPERTY)),
-            "tables": str(sorted(t.name for t in spark.catalog.listTables())),
-            "global views": str(sorted(views)),
-            "databases": str(sorted(d.name for d in spark.catalog.listDatabases())),
+            "tables": listed("SHOW TABLES"),
+            "global views": listed("SHOW TABLES IN global_temp"),
+            "databases": listed("SHOW DATABASES"),
             "jars": str(spark.sparkContext._jsc.sc().listJars().size()),
             "ANSI": str(spark.conf.get("spark.sql.ansi.enabled")),
             "the time zone": str(spark.conf.get("spark.sql.session.timeZone")),

@@ -85,7 +85,7 @@ class Journal:
                 "session; this one stops, and nothing of it counts"
             )
         old = state.txn - _KEPT
-        if old > 0:
+        if old >= 0:
             self._log.delete(_commit(old))
             self._log.delete(_begin(old))
 

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -281,6 +283,9 @@ class Pipeline:
         for uid, sink in self._sinks.items():
             sink.rewind(self._life.state.txn, uid)
             made[uid].noted.rewind(self._life.state.txn, uid)
+        if found.state is None:
+            # From now on, a stream without any commit has lost them.
+            self._journal.commit(self._life.state)
 
     def start(self) -> None:
         """Begin to read the stream."""
@@ -301,7 +306,10 @@ class Pipeline:
                 .trigger(processingTime=self._around.trigger)
             )
             self._life = replace(self._life, status="running")
-            self._streaming = self.candidate.streaming = writer.start()
+            try:
+                self._streaming = self.candidate.streaming = writer.start()
+            except (PySparkException, Py4JJavaError) as error:
+                raise ExecutionError(f"stream {self.name!r}: {self._reason(error)}") from error
 
     def start_after(self, highest_us: int) -> None:
         """Queries created here begin after this event time, whatever the pipeline has seen."""
@@ -383,9 +391,19 @@ class Pipeline:
             sentence = None
             if not isinstance(error, OSError) or error.errno in (errno.ENOSPC, errno.EDQUOT):
                 sentence = disk_sentence(error, self._journal.store.address)
-            self._do(lives.broken(self._life, sentence or reason_of(error)))
+            self._do(lives.broken(self._life, sentence or self._reason(error)))
             for query in list(self._handles.values()):
                 query.ended(None, self.failure)
+
+    def _reason(self, error: Exception) -> str:
+        """In words, with what to do where it is Spark's own checkpoint that is damaged."""
+        folder, told = self._journal.store.sub("spark").address, str(error)
+        if folder not in told and "offset log" not in told:
+            return reason_of(error)
+        return (
+            f"Spark cannot go on with its own checkpoint {folder}: {reason_of(error)}; restore the "
+            "folder from a copy, or begin with a new checkpoint"
+        )
 
     # -- requests -------------------------------------------------------------------------------
 
