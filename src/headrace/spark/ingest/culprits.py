@@ -18,8 +18,9 @@ def find_culprits(
 ) -> dict[int, str]:
     """Numbers of the queries that raise on this batch, with Spark's reason.
 
-    Derived columns are probed by halves, so one culprit among many costs a few small jobs. When no
-    column raises by itself and a single query runs in Catalyst, that query's aggregation raised.
+    Spark's error mostly quotes the derived column that raised: then that one is left out and the
+    others are probed again. Otherwise they are probed by halves. When none raises by itself and
+    a single query runs in Catalyst, that query's aggregation raised.
     """
     derived = dict(job.plan.derived)
     raising = _raising(job, batch, sorted(derived), derived) if derived else {}
@@ -41,16 +42,22 @@ def _columns_of(query: LogicalQuery) -> set[str]:
 def _raising(
     job: Ingest, batch: Batch, names: list[str], derived: dict[str, str]
 ) -> dict[str, str]:
-    try:
-        job.probe(batch, {n: derived[n] for n in names})
-    except Exception as error:
-        if len(names) == 1:
-            return {names[0]: reason_of(error)}
-        half = len(names) // 2
-        return _raising(job, batch, names[:half], derived) | _raising(
-            job, batch, names[half:], derived
-        )
-    return {}
+    found: dict[str, str] = {}
+    while names:
+        try:
+            job.probe(batch, {n: derived[n] for n in names})
+        except Exception as error:
+            quoted = [n for n in names if f" AS {n}\n" in str(error)]
+            if len(names) == 1 or len(quoted) == 1:
+                (culprit,) = quoted if len(quoted) == 1 else names
+                found[culprit] = reason_of(error)
+                names = [n for n in names if n != culprit]
+                continue
+            half = len(names) // 2
+            first = _raising(job, batch, names[:half], derived)
+            return found | first | _raising(job, batch, names[half:], derived)
+        break
+    return found
 
 
 def _reads_alone(job: Ingest, batch: Batch) -> bool:
