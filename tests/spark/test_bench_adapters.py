@@ -56,8 +56,8 @@ def after_the_first(found: dict[tuple[str, int], int]) -> dict[tuple[str, int], 
 
 @pytest.mark.parametrize(
     ("sut", "options"),
-    [("headrace", {}), ("plain-spark", {}), ("headrace", {"sharing": "off"})][: rounds(2, 3)],
-    ids=["headrace", "plain-spark", "sharing off"][: rounds(2, 3)],
+    [("headrace", {}), ("plain-spark", {}), ("headrace", {"sharing": "off"})][: rounds(1, 3)],
+    ids=["headrace", "plain-spark", "sharing off"][: rounds(1, 3)],
 )
 def test_every_event_is_counted_once_in_its_window(
     sut: str, options: dict[str, str], tmp_path: Path
@@ -95,6 +95,7 @@ def test_queries_come_and_go_on_request(tmp_path: Path) -> None:
     assert all(r.acknowledged_s is not None for r in stretch.requests[:3])
 
 
+@pytest.mark.skipif(not SOAK, reason="a whole system for one refusal: make soak")
 def test_a_join_is_refused_in_words_by_headrace() -> None:
     workload = workloads.load("gaming-join")
     with (
