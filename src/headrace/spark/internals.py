@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from threading import Lock
 from typing import Any
@@ -160,30 +159,6 @@ def unmarked(batch: DataFrame, plan: Any, depth: int) -> DataFrame:
         plan = node.withNewChildren(jvm.PythonUtils.toSeq([plan]))
     made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
     return DataFrame(made, session)
-
-
-# -- evaluation ---------------------------------------------------------------------------------
-
-_INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-
-
-@contextmanager
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """What a session plans inside is evaluated without compiling any of it."""
-    before = {name: spark.conf.get(name, None) for name in _INTERPRETED}
-    try:
-        for name, value in _INTERPRETED.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, was in before.items():
-            if was is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, was)
 
 
 # -- writers ------------------------------------------------------------------------------------

@@ -80,21 +80,21 @@ def local_spark(
     try:
         with _standard_error_to(log_file):
             spark = builder.getOrCreate()
-    except (PySparkRuntimeError, OSError) as error:
+    except PySparkRuntimeError as error:
         raise _no_java(error) from error
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
-def _no_java(error: Exception) -> Exception:
+def _no_java(error: PySparkRuntimeError) -> Exception:
     """What to say where Spark's JVM has not come up."""
-    if isinstance(error, PySparkRuntimeError) and error.getCondition() != "JAVA_GATEWAY_EXITED":
+    if error.getCondition() != "JAVA_GATEWAY_EXITED":
         return error
     home = os.environ.get("JAVA_HOME")
     found = f"JAVA_HOME is {home}" if home else f"on PATH it is {shutil.which('java') or 'missing'}"
     return HeadraceError(
         f"Spark did not start: it needs Java 17 or newer ({found}); install a headless Java "
-        f"runtime, or set JAVA_HOME to one [{type(error).__name__}: {str(error).splitlines()[0]}]"
+        f"runtime, or set JAVA_HOME to one [{str(error).splitlines()[0]}]"
     )
 
 

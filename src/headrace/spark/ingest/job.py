@@ -33,7 +33,6 @@ from headrace.spark.ingest.task import (
     ReduceRanges,
     ReduceRows,
 )
-from headrace.spark.internals import interpreted
 from headrace.spark.rows import SCHEMA
 from headrace.spark.streams import Stream
 from headrace.spark.worker.plans import PlanHandle
@@ -71,14 +70,11 @@ class Ingest:
         return messages + (messages_of(reduce(DataFrame.union, frames).toArrow()) if frames else [])
 
     def probe(self, batch: Batch, derived: dict[str, str]) -> None:
-        """Evaluate some derived columns over the batch, to see whether they raise. Other columns
-        would be compiled anew for every probe, which takes far longer than to interpret them."""
-        session = batch.given.sparkSession
-        with interpreted(session):
-            rows = self._rows(batch)
-            rows.selectExpr(*[f"{sql} AS {name}" for name, sql in derived.items()]).write.format(
-                "noop"
-            ).mode("overwrite").save()
+        """Evaluate some derived columns over the batch, to see whether they raise."""
+        rows = self._rows(batch)
+        rows.selectExpr(*[f"{sql} AS {name}" for name, sql in derived.items()]).write.format(
+            "noop"
+        ).mode("overwrite").save()
 
     # -- the kernels --------------------------------------------------------------------------
 
