@@ -15,6 +15,11 @@ locks.CHECKED = True
 # pytest's worker processes are told a terminal of 80 columns, which nobody looks at.
 for size in ("COLUMNS", "LINES"):
     os.environ.pop(size, None)
+# The JVMs of tests do a little of everything and end: what the optimizing compiler makes of it
+# is never used, and takes a third of the time. Spark's launcher and `cluster_child` read these.
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", BRIEF)
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF)
 
 
 @pytest.fixture(scope="session")

@@ -41,6 +41,7 @@ def main(folder: Path) -> None:
             "spark.master": "local-cluster[2,1,1024]",
             # Were tuples to reach the driver, Spark would stop the job: they are over 20 MB.
             "spark.driver.maxResultSize": "2m",
+            "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
             "spark.executorEnv.HEADRACE_TRACE": str(trace),
             # This checkout, whichever one is installed.
             "spark.executorEnv.PYTHONPATH": f"{os.getcwd()}/src:{os.getcwd()}",

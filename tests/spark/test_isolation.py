@@ -56,6 +56,30 @@ def test_an_expression_that_raises_fails_its_query_alone(
         ]  # fmt: skip
 
 
+def test_several_that_raise_in_one_batch_are_told_apart(spark: SparkSession) -> None:
+    """Parts they have in common raise for those who have them; `IN (1 / 0)` while Spark plans."""
+    texts = {
+        "cast": f"SELECT SUM(CAST(s AS INT)) AS x {WINDOW}",
+        "cast and more": f"SELECT SUM(CAST(s AS INT) + 1) AS x {WINDOW}",
+        "planned": "SELECT COUNT(*) AS n FROM s WHERE v IN (1 / 0) "
+        "GROUP BY window(time, '10 seconds')",
+        "guarded": f"SELECT SUM(CASE WHEN v > 99 THEN CAST(s AS INT) END) AS x {WINDOW}",
+        "tried": f"SELECT COUNT(TRY_CAST(s AS INT)) AS x {WINDOW}",
+    }
+    stream = hr.testing.MemoryStream(SCHEMA)
+    with hr.Session(spark) as session:
+        session.stream("s", stream, event_time="time")
+        asked = {name: session.sql(text, name=name) for name, text in texts.items()}
+        session.start()
+        stream.push(rows([1, 2, 3], s="seven"))
+        session.process_all_available()
+        told = {name: query.error for name, query in asked.items()}
+    assert "CAST_INVALID_INPUT" in (told.pop("cast") or "")
+    assert "CAST_INVALID_INPUT" in (told.pop("cast and more") or "")
+    assert "DIVIDE_BY_ZERO" in (told.pop("planned") or "")
+    assert told == {"guarded": None, "tried": None}
+
+
 def test_the_guard_of_a_where_keeps_a_cast_from_raising(spark: SparkSession) -> None:
     stream = hr.testing.MemoryStream(SCHEMA)
     with hr.Session(spark) as session:

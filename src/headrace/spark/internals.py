@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from threading import Lock
 from typing import Any
@@ -12,6 +13,7 @@ import pyspark
 from py4j.java_gateway import is_instance_of
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.column import Column
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.errors import HeadraceError
@@ -159,6 +161,34 @@ def unmarked(batch: DataFrame, plan: Any, depth: int) -> DataFrame:
         plan = node.withNewChildren(jvm.PythonUtils.toSeq([plan]))
     made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
     return DataFrame(made, session)
+
+
+# -- expressions that raise ---------------------------------------------------------------------
+
+
+def tried(spark: SparkSession, texts: Iterable[str]) -> list[Column]:
+    """Expressions that are NULL where the texts raise.
+
+    Spark evaluates what several expressions have in common once, before all of them, where nobody
+    tries: see `shared_parts_apart`.
+    """
+    jvm: Any = spark._jvm
+    parse = spark._jsparkSession.sessionState().sqlParser().parseExpression
+    try_eval = jvm.org.apache.spark.sql.catalyst.expressions.TryEval
+    column = jvm.org.apache.spark.sql.classic.ExpressionUtils.column
+    return [Column(column(try_eval(parse(text)))) for text in texts]
+
+
+@contextmanager
+def shared_parts_apart(spark: SparkSession) -> Iterator[None]:
+    """Inside, Spark evaluates every expression by itself."""
+    name = "spark.sql.subexpressionElimination.enabled"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
 
 
 # -- writers ------------------------------------------------------------------------------------

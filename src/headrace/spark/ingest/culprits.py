@@ -18,9 +18,8 @@ def find_culprits(
 ) -> dict[int, str]:
     """Numbers of the queries that raise on this batch, with Spark's reason.
 
-    Spark's error mostly quotes the derived column that raised: then that one is left out and the
-    others are probed again. Otherwise they are probed by halves. When none raises by itself and
-    a single query runs in Catalyst, that query's aggregation raised.
+    One job tries every derived column; those that raise are asked for the reason one by one. When
+    none raises by itself and a single query runs in Catalyst, that query's aggregation raised.
     """
     derived = dict(job.plan.derived)
     raising = _raising(job, batch, sorted(derived), derived) if derived else {}
@@ -42,22 +41,27 @@ def _columns_of(query: LogicalQuery) -> set[str]:
 def _raising(
     job: Ingest, batch: Batch, names: list[str], derived: dict[str, str]
 ) -> dict[str, str]:
-    found: dict[str, str] = {}
-    while names:
-        try:
-            job.probe(batch, {n: derived[n] for n in names})
-        except Exception as error:
-            quoted = [n for n in names if f" AS {n}\n" in str(error)]
-            if len(names) == 1 or len(quoted) == 1:
-                (culprit,) = quoted if len(quoted) == 1 else names
-                found[culprit] = reason_of(error)
-                names = [n for n in names if n != culprit]
-                continue
-            half = len(names) // 2
-            first = _raising(job, batch, names[:half], derived)
-            return found | first | _raising(job, batch, names[half:], derived)
-        break
-    return found
+    if len(names) == 1:
+        reason = _reason(job, batch, names[0], derived)
+        return {} if reason is None else {names[0]: reason}
+    try:
+        tried = job.tried(batch, {n: derived[n] for n in names})
+    except Exception:
+        # Spark evaluates a few expressions while it plans: not even to try them is possible.
+        half = len(names) // 2
+        first = _raising(job, batch, names[:half], derived)
+        return first | _raising(job, batch, names[half:], derived)
+    reasons = {n: _reason(job, batch, n, derived) for n in tried}
+    return {n: reason for n, reason in reasons.items() if reason is not None}
+
+
+def _reason(job: Ingest, batch: Batch, name: str, derived: dict[str, str]) -> str | None:
+    """Why a column raises; None if it does not."""
+    try:
+        job.evaluate(batch, derived[name])
+    except Exception as error:
+        return reason_of(error)
+    return None
 
 
 def _reads_alone(job: Ingest, batch: Batch) -> bool:

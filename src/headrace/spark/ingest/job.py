@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -33,6 +34,7 @@ from headrace.spark.ingest.task import (
     ReduceRanges,
     ReduceRows,
 )
+from headrace.spark.internals import shared_parts_apart, tried
 from headrace.spark.rows import SCHEMA
 from headrace.spark.streams import Stream
 from headrace.spark.worker.plans import PlanHandle
@@ -69,12 +71,21 @@ class Ingest:
             frames.append(self._kernel(batch, self.plan, None))
         return messages + (messages_of(reduce(DataFrame.union, frames).toArrow()) if frames else [])
 
-    def probe(self, batch: Batch, derived: dict[str, str]) -> None:
-        """Evaluate some derived columns over the batch, to see whether they raise."""
-        rows = self._rows(batch)
-        rows.selectExpr(*[f"{sql} AS {name}" for name, sql in derived.items()]).write.format(
-            "noop"
-        ).mode("overwrite").save()
+    def evaluate(self, batch: Batch, sql: str) -> None:
+        """Evaluate one expression over the batch, to see what it raises."""
+        rows = self._rows(batch).selectExpr(f"{sql} AS _0")
+        rows.write.format("noop").mode("overwrite").save()
+
+    def tried(self, batch: Batch, derived: Mapping[str, str]) -> list[str]:
+        """Which derived columns raise on some tuple of the batch, in one job."""
+        session = batch.given.sparkSession
+        columns = tried(session, [f"struct({sql})" for sql in derived.values()])
+        names = [f"_{n}" for n in range(len(columns))]
+        made = self._rows(batch).select(*columns).toDF(*names)
+        with shared_parts_apart(session):
+            counts = made.selectExpr("count(1)", *[f"count({n})" for n in names])
+            total, *counted = counts.collect()[0]
+        return [name for name, n in zip(derived, counted, strict=True) if n < total]
 
     # -- the kernels --------------------------------------------------------------------------
 
