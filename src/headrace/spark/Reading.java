@@ -1,14 +1,17 @@
 package headrace;
 
+import java.io.IOException;
 import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
@@ -562,14 +565,16 @@ public final class Reading {
 
   /**
    * An expression as SQL over the columns of the stream, or else over columns of results: where the
-   * expressions with some numbers stand as columns by name.
+   * expressions with some numbers stand as columns by name, told as a JSON object.
    */
-  public String sql(int number, List numbers, List names, boolean overStream) {
+  public String sql(int number, String standing, boolean overStream) throws IOException {
     IdentityHashMap exactly = new IdentityHashMap();
     Map alike = new HashMap();
-    for (int i = 0; i < numbers.size(); i++) {
-      Expression e = (Expression) numbered.get(((Integer) numbers.get(i)).intValue());
-      Expression column = column((String) names.get(i), e, overStream);
+    Map names = (Map) new ObjectMapper().readValue(standing, Map.class);
+    for (Iterator i = names.entrySet().iterator(); i.hasNext(); ) {
+      Map.Entry entry = (Map.Entry) i.next();
+      Expression e = (Expression) numbered.get(Integer.parseInt((String) entry.getKey()));
+      Expression column = column((String) entry.getValue(), e, overStream);
       if (e instanceof Literal) exactly.put(e, column);
       else alike.put(e.canonicalized(), column);
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 from threading import Lock
@@ -50,13 +50,6 @@ class ReadingClass:
         arguments = self._gateway.new_array(self._jvm.java.lang.Object, 1)
         arguments[0] = text
         return self._constructor.newInstance(arguments)
-
-    def list_of(self, items: Sequence[object]) -> Any:
-        """A Java list."""
-        made = self._jvm.java.util.ArrayList()
-        for item in items:
-            made.add(item)
-        return made
 
 
 _compiled: list[tuple[object, ReadingClass]] = []
@@ -234,10 +227,12 @@ def hll_tables(spark: SparkSession) -> tuple[list[float], list[list[float]], lis
     helper = getattr(
         getattr(jvm, "org.apache.spark.sql.catalyst.util.HyperLogLogPlusPlusHelper$"), "MODULE$"
     )
+    # As texts: number by number they would be thousands of calls, two seconds.
+    arrays = jvm.java.util.Arrays
     return (
-        list(helper.THRESHOLDS()),
-        [list(row) for row in helper.RAW_ESTIMATE_DATA()],
-        [list(row) for row in helper.BIAS_DATA()],
+        json.loads(arrays.toString(helper.THRESHOLDS())),
+        json.loads(arrays.deepToString(helper.RAW_ESTIMATE_DATA())),
+        json.loads(arrays.deepToString(helper.BIAS_DATA())),
     )
 
 
