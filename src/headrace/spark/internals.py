@@ -227,12 +227,12 @@ def hll_tables(spark: SparkSession) -> tuple[list[float], list[list[float]], lis
     helper = getattr(
         getattr(jvm, "org.apache.spark.sql.catalyst.util.HyperLogLogPlusPlusHelper$"), "MODULE$"
     )
-    # As texts: number by number they would be thousands of calls, two seconds.
+    # Rows as texts: number by number they would be thousands of calls, two seconds.
     arrays = jvm.java.util.Arrays
     return (
         json.loads(arrays.toString(helper.THRESHOLDS())),
-        json.loads(arrays.deepToString(helper.RAW_ESTIMATE_DATA())),
-        json.loads(arrays.deepToString(helper.BIAS_DATA())),
+        [json.loads(arrays.toString(row)) for row in helper.RAW_ESTIMATE_DATA()],
+        [json.loads(arrays.toString(row)) for row in helper.BIAS_DATA()],
     )
 
 
