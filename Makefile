@@ -13,6 +13,8 @@ PYTEST := $(BIN)/python -m pytest
 SPREAD := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Where it is set, every process of the tests compiles all sources and rewrites all asserts anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
