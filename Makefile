@@ -51,8 +51,8 @@ figures: $(STAMP) java ## test what is a figure: on an idle machine, nothing els
 	$(PYTEST) tests/figures $(ARGS)
 
 soak: $(STAMP) java ## run the long tests: storms of kills, all seeds, the whole battery (hours)
-	HEADRACE_SOAK=1 $(PYTEST) --timeout 7200 tests/soak tests/unit tests/oracle \
-		tests/battery tests/spark $(ARGS)
+	HEADRACE_SOAK=1 $(PYTEST) --timeout 7200 tests/soak tests/unit tests/simulator \
+		tests/oracle tests/battery tests/spark $(ARGS)
 
 check: $(STAMP) ## lint, format, types, import directions
 	$(BIN)/ruff check .

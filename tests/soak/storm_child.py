@@ -2,7 +2,7 @@
 process, and names that are used again and again.
 
 Run as ``python -m tests.soak.storm_child FOLDER SEED STEPS``. It goes on from whatever a killed run
-left, notes the lives of queries in ``lives.jsonl``, and writes ``done`` when all steps are made.
+left, writes its number into ``up`` when it is at work, notes the lives of queries in ``lives.jsonl``, and writes ``done`` when all steps are made.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ def live(folder: Path, seed: int, steps: int) -> None:
             if SINKS[generation % len(SINKS)] != "called":
                 ask(session, folder, generation)
         session.start()
+        (folder / "up").write_text(str(os.getpid()))
         for query in session.queries:
             note(folder, query)
         made = len(list(files.glob("*.parquet")))

@@ -10,7 +10,7 @@ import random
 import signal
 import subprocess
 import sys
-import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -44,17 +44,32 @@ def test_nothing_is_lost_and_nothing_is_there_twice(spark: SparkSession, tmp_pat
     rng, kills = random.Random(seed), 0
     while not (tmp_path / "done").exists():
         child = start(tmp_path, seed)
-        if kills < KILLS:
-            # Long enough to come up and do a little, short enough to die on the way.
-            ended = threading.Event()
-            threading.Thread(target=lambda c=child, e=ended: (c.wait(), e.set())).start()  # type: ignore[misc]
-            if not ended.wait(rng.uniform(4.0, 16.0)):
-                os.killpg(child.pid, signal.SIGKILL)
-                kills += 1
-            child.wait()
+        if kills < KILLS and killed(child, tmp_path / "up", rng):
+            kills += 1
         assert child.wait() in (0, -signal.SIGKILL), (tmp_path / "stderr").read_text()[-4000:]
-    print(f"{kills} kills")
+    print(f"{kills} kills, {STEPS} steps")
+    assert kills == KILLS
     assert _checked(spark, tmp_path, seed) > 500
+
+
+def killed(child: subprocess.Popen[bytes], up: Path, rng: random.Random) -> bool:
+    """Kill it at any moment: one in four while it comes up, the others while it works. False if
+    it ended by itself before."""
+    early, moment_s = rng.random() < 0.25, rng.uniform(0.0, 9.0)
+    begun = time.monotonic()
+    while not early and child.poll() is None and not _says(up, child.pid):
+        time.sleep(0.05)
+    begun = begun if early else time.monotonic()
+    while child.poll() is None and time.monotonic() < begun + moment_s:
+        time.sleep(0.01)
+    if child.poll() is not None:
+        return False
+    os.killpg(child.pid, signal.SIGKILL)
+    return True
+
+
+def _says(up: Path, pid: int) -> bool:
+    return up.exists() and up.read_text() == str(pid)
 
 
 def _checked(spark: SparkSession, folder: Path, seed: int) -> int:
