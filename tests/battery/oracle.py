@@ -11,14 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from tests.battery.rows import NAMES, stream_rows
+from tests.few_rows import set_for_few_rows
 
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_.]+)?\]")
-_FEW_ROWS = {
-    # A few hundred tuples: what is spent on tasks and on compiling would be all of the time.
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
 
 
 @dataclass(frozen=True)
@@ -71,8 +66,7 @@ class Oracle:
         self._spark = setting.session(spark)
         self._zone = setting.zone
         self._known: dict[str, Outcome] = {}
-        for name, value in _FEW_ROWS.items():
-            self._spark.conf.set(name, value)
+        set_for_few_rows(self._spark)
         for stream in NAMES:
             tuples = pa.concat_tables(stream_rows(stream))
             schema = from_arrow_schema(tuples.schema, prefer_timestamp_ntz=True)

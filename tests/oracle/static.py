@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 import headrace as hr
 from headrace.testing import ManualClock, MemoryStream
+from tests.few_rows import set_for_few_rows
 from tests.oracle.compare import difference, rows_of
 
 STREAM = "events"
@@ -130,8 +131,9 @@ def _outcome(query: hr.Query | str) -> pa.Table | str:
 def differences(spark: SparkSession, tuples: pa.Table, statements: Sequence[str]) -> list[str]:
     """Where types, names or values differ from Spark's batch SQL over the same tuples."""
     outcomes = run_static(spark, tuples, statements)
+    set_for_few_rows(spark)
     schema = from_arrow_schema(tuples.schema, prefer_timestamp_ntz=True)
-    spark.createDataFrame(tuples, schema).createOrReplaceTempView(STREAM)
+    spark.createDataFrame(tuples, schema).coalesce(1).createOrReplaceTempView(STREAM)
     zone = spark.conf.get("spark.sql.session.timeZone")
     found = []
     for text, table in zip(statements, outcomes, strict=True):

@@ -2,7 +2,8 @@
 process, and names that are used again and again.
 
 Run as ``python -m tests.soak.storm_child FOLDER SEED STEPS``. It goes on from whatever a killed run
-left, writes its number into ``up`` when it is at work, notes the lives of queries in ``lives.jsonl``, and writes ``done`` when all steps are made.
+left, writes its process id into ``up`` when it is at work, notes the lives of queries in
+``lives.jsonl``, and writes ``done`` when all steps are made.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from headrace.lab.bench import workloads
 from headrace.lab.bench.driver.process import SystemFailed
 from headrace.lab.bench.driver.stage import Setup, Stage
 from tests.amounts import SOAK, rounds
-from tests.waiting import GUARD_S
+from tests.waiting import GUARD_S, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -59,7 +60,7 @@ def after_the_first(found: dict[tuple[str, int], int]) -> dict[tuple[str, int], 
     [("headrace", {}), ("plain-spark", {}), ("headrace", {"sharing": "off"})][: rounds(1, 3)],
     ids=["headrace", "plain-spark", "sharing off"][: rounds(1, 3)],
 )
-def test_every_event_is_counted_once_in_its_window(
+def test_every_event_is_counted_once_in_its_window_and_queries_come_and_go(
     sut: str, options: dict[str, str], tmp_path: Path
 ) -> None:
     path = tmp_path / "counts.toml"
@@ -74,12 +75,19 @@ def test_every_event_is_counted_once_in_its_window(
             assert not stretch.failure
             whole = after_the_first(counted(stage.server.outputs()))
         assert min(stage.load.taken().values()) > 4 * RATE, "the driver knows who took how much"
+        text = stage.setup.workload.queries(1, 7)[0]
+        for kind in ("create", "delete"):
+            for name in ("a0", "a1"):
+                stage.requests.add(kind, name, text, time.time())
+            until(lambda: not stage.requests.unacknowledged())
+        assert [r.error for r in stage.requests.all] == [None] * 4
     assert {query for query, _ in whole} == {"q0", "q1"}
     assert len(whole) >= 8
     assert all(abs(n - RATE) <= 2 for n in whole.values()), whole
 
 
-def test_queries_come_and_go_on_request(tmp_path: Path) -> None:
+@pytest.mark.skipif(not SOAK, reason="a whole system for a scenario: make soak")
+def test_queries_come_and_go_by_a_scenario(tmp_path: Path) -> None:
     path = tmp_path / "counts.toml"
     path.write_text(COUNTS + '\n[scenario]\nkind = "churn"\ncount = 3\nevery_s = 4.0\n')
     setup = Setup(workloads.load(str(path)), "headrace", 3, answer_s=GUARD_S)
