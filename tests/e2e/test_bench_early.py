@@ -19,7 +19,7 @@ def test_ways_to_close_windows_are_measured_beside_each_other(tmp_path: Path) ->
         [
             *(sys.executable, "-m", "headrace.cli", "bench", "early", "--questions", "ysb"),
             *("--delays", "EC", "--rates", "1000", "--lengths", "1", "--ways", "k-slack,aion"),
-            *("--seconds", "6", "--out", str(tmp_path)),
+            *("--seconds", "10", "--out", str(tmp_path)),
         ],
         capture_output=True,
         text=True,
