@@ -48,7 +48,7 @@ unit: $(STAMP) ## run the tests that need no JVM
 	$(PYTEST) $(SPREAD) tests/unit $(ARGS)
 
 figures: $(STAMP) java ## test what is a figure: on an idle machine, nothing else beside it
-	$(PYTEST) tests/figures $(ARGS)
+	SPARK_SUBMIT_OPTS= SPARK_LAUNCHER_OPTS= $(PYTEST) tests/figures $(ARGS)
 
 soak: $(STAMP) java ## run the long tests: storms of kills, all seeds, the whole battery (hours)
 	HEADRACE_SOAK=1 $(PYTEST) --timeout 7200 tests/soak tests/unit tests/simulator \

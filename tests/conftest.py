@@ -16,7 +16,8 @@ locks.CHECKED = True
 for size in ("COLUMNS", "LINES"):
     os.environ.pop(size, None)
 # The JVMs of tests do a little of everything and end: what the optimizing compiler makes of it
-# is never used, and takes a third of the time. Spark's launcher and `cluster_child` read these.
+# is never used, and takes a third of the time. Spark's launcher and `cluster_child` read these;
+# `make figures` sets them to nothing.
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", BRIEF)
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF)

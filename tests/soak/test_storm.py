@@ -56,10 +56,9 @@ def killed(child: subprocess.Popen[bytes], up: Path, rng: random.Random) -> bool
     """Kill it at any moment: one in four while it comes up, the others in its first batch, which
     takes its time, or long after. False if it ended by itself before."""
     early, moment_s = rng.random() < 0.25, rng.uniform(0.0, rng.choice((8.0, 20.0, 40.0)))
-    begun = time.monotonic()
     while not early and child.poll() is None and not _says(up, child.pid):
         time.sleep(0.05)
-    begun = begun if early else time.monotonic()
+    begun = time.monotonic()
     while child.poll() is None and time.monotonic() < begun + moment_s:
         time.sleep(0.01)
     if child.poll() is not None:
