@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import headrace as hr
 from headrace.lab.demo.questions import questions
 
-DEMO = [sys.executable, "-m", "headrace.cli", "demo", "--rate", "5000", "--queries", "8"]
+DEMO = [sys.executable, "-m", "headrace.cli", "demo", "--rate", "5000"]
 LINE = re.compile(
     r"^\s*(?P<second>\d+) s \| (?P<events>[\d,]+) events/s \| (?P<queries>\d+) queries \| "
     r"(?P<per_scan>[\d.]+) per scan \| \d+ groups \| \d+ classes \| \d+ slices \| .* state \| "
@@ -60,7 +60,7 @@ def assert_no_rubbish(tmp_path: Path) -> None:
 
 
 def test_it_ends_by_itself(tmp_path: Path) -> None:
-    demo = start(tmp_path, "--seconds", "3")
+    demo = start(tmp_path, "--queries", "3", "--seconds", "2")
     printed, errors = demo.communicate()
     assert_clean_end(demo, printed, errors)
     seconds = [int(found["second"]) for text in printed.splitlines() if (found := LINE.match(text))]
@@ -79,7 +79,7 @@ def test_every_question_is_accepted(spark: SparkSession) -> None:
 
 
 def test_it_shows_what_runs_until_ctrl_c(tmp_path: Path) -> None:
-    demo = start(tmp_path, "--seconds", "600")
+    demo = start(tmp_path, "--queries", "8", "--seconds", "600")
     assert demo.stdout is not None
     before, line = "", None
     for text in demo.stdout:
@@ -99,7 +99,7 @@ def test_it_shows_what_runs_until_ctrl_c(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_spark_starts(tmp_path: Path) -> None:
-    demo = start(tmp_path, "--seconds", "600")
+    demo = start(tmp_path, "--queries", "8", "--seconds", "600")
     assert demo.stdout is not None
     first = demo.stdout.readline()
     printed, errors = interrupt(demo)
