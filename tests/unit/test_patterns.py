@@ -82,6 +82,20 @@ def test_like_may_have_three_loops(kind: str, pattern: str, *, fine: bool) -> No
     assert (refusal_of(pattern, kind) is None) == fine
 
 
+@pytest.mark.parametrize(
+    ("pattern", "exponential"),
+    [
+        ("(?:a++)+$", False), ("(?:a++b?)+$", False), ("(?:a*+)+$", False), ("(?:a++a)+$", False),
+        ("(?:a{1,40}+a?)+$", True), ("(?:[ab]++|a)+$", False), ("(?:a++|b|ab)+$", True),
+        ("(?>a+|b)+$", False), ("(?>a|aa)+$", True), ("(?>(?:a|aa)+)$", False),
+        ("(?:(?=a)a|(?!a)[ab])+$", False), ("(?:a|(?!a)[ab])+$", False),
+        (r"(?i)(?:\p{Lower}++[A-Z]?)+$", True), ("(?i)(?:[a-z]++[A-Z]?)+$", False),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_back_is_seen(pattern: str, *, exponential: bool) -> None:
+    assert (ambiguity_of(pattern).degree is None) == exponential
+
+
 def test_the_key_of_a_url_is_a_pattern() -> None:
     assert refusal_of("id", "ParseUrl") is None
     assert refusal_of("(a+)+", "ParseUrl") is not None

@@ -84,6 +84,8 @@ class CharReader:
             if len(name) == 1 and self.text[self.at - 1] != "}":
                 self.at += 1
             found = named(name, wide=wide)
+            if "i" in self.flags:  # whether Java regards case here depends on the class
+                found = Chars(found.any_case(unicode=True).may, ())
             return ~found if char == "P" else found
         if char == "x":
             if self.take("{"):

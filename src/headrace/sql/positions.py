@@ -174,7 +174,7 @@ class _Building:
     def repeat(self, body: Tree, least: int, most: int | None, guard: int = 0) -> _Part:
         if most is None or most > MOST_COPIES:
             fewer = min(least, MOST_COPIES)
-            again = self.star(body, guard)
+            again = self.star(body, guard if most is None else 0)  # it may be full, and stop
             if not fewer:
                 return again
             return self.then(self.row([body] * fewer), again)
