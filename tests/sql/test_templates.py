@@ -108,3 +108,22 @@ def test_only_so_many_templates_are_remembered(analyzer: Analyzer) -> None:
     for text in [*texts, texts[-1], texts[0]]:
         templates.parse(text, STREAMS, counting)
     assert counting.asked == 6
+
+
+def test_a_pattern_is_checked_though_all_else_is_known(analyzer: Analyzer) -> None:
+    templates = Templates()
+    text = "SELECT price FROM purchases WHERE gem_pack RLIKE '{}' AND price > {}"
+    templates.parse(text.format("^a+$", 1), STREAMS, analyzer)
+    templates.parse(text.format("^a+$", 2), STREAMS, analyzer)
+    for n in (1, 2, 3):
+        with pytest.raises(QueryError, match="exponentially") as caught:
+            templates.parse(text.format("^(a+)+$", n), STREAMS, analyzer)
+        assert caught.value.column == text.index("'{") + 1
+
+
+def test_a_pattern_that_looks_like_a_duration_is_no_parameter(analyzer: Analyzer) -> None:
+    templates = Templates()
+    text = "SELECT regexp_replace(gem_pack, '{}', '') AS r FROM purchases"
+    for pattern in ("1 seconds", "2 seconds"):
+        query = templates.parse(text.format(pattern), STREAMS, analyzer)
+        assert pattern in query.selected[0].sql

@@ -14,6 +14,7 @@ from headrace.sql.kinds import (
     SHAPE,
     SUPPORTED_AGGREGATES,
 )
+from headrace.sql.patterns import refuse_patterns
 from headrace.sql.text import error_at
 from headrace.sql.tree import Node, Operator
 
@@ -111,6 +112,7 @@ def refuse_unlisted(text: str, nodes: Iterable[Node]) -> None:
     """Refuse every analyzed expression that is not known to be safe to share and to replay."""
     nodes = tuple(nodes)
     refuse_growth(text, nodes)
+    refuse_patterns(text, nodes)
     for top in nodes:
         for node in top.walk():
             _refuse_kind(text, node)

@@ -295,8 +295,84 @@ SELECT COUNT(*) FROM t GROUP BY window(time, '10 seconds\'), k --')
 SELECT k, 'a\0b' AS z FROM t WHERE k <> '\0'
 
 --@ regex-explodes: a pattern that takes exponential time on a long string of other letters
---@ equal
+--@ refused: exponentially
 SELECT k FROM t WHERE 'aaaaaaaaaaaaaaaaaaaaX' RLIKE '^(a+)+b$' OR i > 3
+
+--@ regex-explodes-in-regexp-like: by its other name, with a group that is used again
+--@ refused: exponentially
+SELECT k FROM t WHERE regexp_like(s, r'^(a+)+\1$')
+
+--@ regex-explodes-in-replace: in a replacement
+--@ refused: exponentially
+SELECT regexp_replace(s, '(a|aa)+b', '') AS z FROM t
+
+--@ regex-explodes-in-extract: in an extraction
+--@ refused: exponentially
+SELECT regexp_extract(s, '([a-z]+)*x', 1) AS z FROM t
+
+--@ regex-explodes-in-extract-all: in several of them
+--@ refused: exponentially
+SELECT regexp_extract_all(s, '([a-z]+)*x', 1) AS z FROM t
+
+--@ regex-explodes-in-instr: where a place is asked for
+--@ refused: exponentially
+SELECT regexp_instr(s, r'(\w+\s?)*!') AS z FROM t
+
+--@ regex-explodes-in-count: where matches are counted
+--@ refused: exponentially
+SELECT regexp_count(s, '(x+x+)+y') AS z FROM t
+
+--@ regex-explodes-in-substr: where the first match is asked for
+--@ refused: exponentially
+SELECT regexp_substr(s, '(a?a?)*b') AS z FROM t
+
+--@ regex-explodes-in-split: at a delimiter
+--@ refused: exponentially
+SELECT size(split(s, '( |  )+,')) AS z FROM t
+
+--@ regex-explodes-in-map: at the delimiters of a map
+--@ refused: exponentially
+SELECT str_to_map(s, '(,+)+;', ':') AS z FROM t
+
+--@ regex-explodes-in-url: the key of a URL stands in a pattern as it is
+--@ refused: exponentially
+SELECT parse_url(s, 'QUERY', '(a+)+') AS z FROM t
+
+--@ regex-explodes-put-together: of two constants
+--@ refused: exponentially
+SELECT k FROM t WHERE s RLIKE '(a+)' || '+$'
+
+--@ regex-explodes-by-collation: only where letters are the same in any case
+--@ refused: exponentially
+SELECT k FROM t WHERE s COLLATE UTF8_LCASE RLIKE '(a|A)*$'
+
+--@ regex-many-choices: no loop, and still 2^25 ways
+--@ refused: too many ways
+SELECT k FROM t WHERE s RLIKE '(a?){25}a{25}b'
+
+--@ regex-steep: a power of the length
+--@ refused: th power
+SELECT k FROM t WHERE s RLIKE '.*.*.*.*.*x'
+
+--@ regex-of-a-column: the tuple says what is tried
+--@ refused: constant
+SELECT k FROM t WHERE s RLIKE k
+
+--@ like-steep: loops over all characters
+--@ refused: th power
+SELECT k FROM t WHERE s LIKE '%a%a%a%a%a%b'
+
+--@ ilike-steep: whatever the case
+--@ refused: th power
+SELECT k FROM t WHERE s ILIKE '%a%a%a%a%a%b'
+
+--@ like-any-steep: one of several
+--@ refused: th power
+SELECT k FROM t WHERE s LIKE ANY ('b%', '%a%a%a%a%a%b')
+
+--@ regex-mended: what the refusals advise
+--@ equal
+SELECT s FROM t WHERE s RLIKE '(?>(a+)+)$' OR s RLIKE '^(?:[a-z]++ ?)*$' OR s LIKE '%a%n%'
 
 --@ sequence-huge: an array longer than arrays may be
 --@ refused: longer than

@@ -123,7 +123,7 @@ SELECT s FROM t WHERE s ILIKE 'BAN%' OR s NOT ILIKE '%A%'
 SELECT s FROM t WHERE s RLIKE '^[a-z]+$' OR s REGEXP '\\d{2}' OR regexp_like(s, r'\s')
 
 --@ like-column: a pattern that is a column
---@ equal, at length
+--@ refused: constant
 SELECT s, k FROM t WHERE s LIKE concat(k, '%')
 
 --@ string-with-number: Spark casts the string, which may fail under ANSI
