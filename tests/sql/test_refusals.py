@@ -160,7 +160,7 @@ def test_places_count_lines_and_columns_from_one() -> None:
         "SELECT * EXCEPT (tags) FROM purchases",
         "SELECT p.who FROM purchases AS p(who, b, c, d, e, f, g, h, i, j, k, l, m)",
         "SELECT price FROM purchases WHERE gem_pack LIKE ANY ('a%', 'b%')",
-        "SELECT price FROM purchases WHERE gem_pack RLIKE '(?>(a+)+)$' OR gem_pack LIKE '%a%b%'",
+        "SELECT price FROM purchases WHERE gem_pack RLIKE '(?:a++b?)++$' OR gem_pack LIKE '%a%b%'",
         "SELECT price FROM purchases WHERE gem_pack RLIKE concat('a', '+$') OR start RLIKE NULL",
         "SELECT price FROM purchases WHERE gem_pack RLIKE '(a'",
         "SELECT split_part(gem_pack, '(a+)+$', 1), str_to_map(gem_pack, ',', ':') FROM purchases",

@@ -15,15 +15,19 @@ from headrace.sql.positions import Automaton, Edge, TooLargeError
 
 _MOST_STEPS = 200_000
 """So many steps of products are made for one pattern: about a third of a second."""
+_FEW = 4
+"""A set of so many characters is a letter in its cases; a text has to be made for that one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ambiguity:
     """`degree` is the power of a text's length that the time grows with, None if it is
-    exponential; then `before` and `pump` are the texts to see it by. `branches` bounds the ways
-    that loops do not explain."""
+    exponential; then `before` and `pump` are the texts to see it by. `degree_of_any` counts only
+    loops that share words of no letter in particular, so that any text will do. `branches` bounds
+    the ways that loops do not explain."""
 
     degree: int | None
+    degree_of_any: int = 0
     branches: int = 1
     before: str = ""
     pump: str = ""
@@ -39,6 +43,7 @@ class _Analysis:
         self.automaton = automaton
         self.edges = automaton.edges
         self.steps = 0
+        self.sizes: dict[int, int] = {}
         self.components = _components(self.edges, [to for to, _ in automaton.starts])
         self.of = {s: n for n, c in enumerate(self.components) for s in c}
         self.loops = {n for n, c in enumerate(self.components) if any(self.within(s, n) for s in c)}
@@ -48,8 +53,10 @@ class _Analysis:
             pump = self.exponential(number)
             if pump is not None:
                 at, word = pump
-                return Ambiguity(None, 1, self.word(self.way_to(at)), self.word(word))
-        return Ambiguity(self.degree(), self.branches())
+                return Ambiguity(None, before=self.word(self.way_to(at)), pump=self.word(word))
+        degree = self.degree()
+        of_any = self.degree(few=_FEW) if degree > 1 else degree
+        return Ambiguity(degree, of_any, self.branches())
 
     def within(self, state: int, number: int) -> list[tuple[Edge, int]]:
         return [(e, n) for e, n in self.edges[state].items() if self.of[e[0]] == number]
@@ -134,8 +141,9 @@ class _Analysis:
 
     # -- a power of the length ----------------------------------------------------------------
 
-    def degree(self) -> int:
-        """The longest row of loops that share a word from each to the next."""
+    def degree(self, *, few: int = 0) -> int:
+        """The longest row of loops that share a word from each to the next; a word is of sets of
+        more than so `few` letters."""
         rows: dict[int, int] = {}
         # Components come after those that they lead to.
         reached: dict[int, set[int]] = {}
@@ -146,12 +154,12 @@ class _Analysis:
             if number in self.loops:
                 longest = max(longest, 1)
                 for n in reached[number] & self.loops:
-                    if rows[n] >= longest and self.shares(number, n):
+                    if rows[n] >= longest and self.shares(number, n, few):
                         longest = rows[n] + 1
             rows[number] = longest
         return max((rows[self.of[to]] for to, _ in self.automaton.starts), default=0)
 
-    def shares(self, one: int, two: int) -> bool:
+    def shares(self, one: int, two: int, few: int) -> bool:
         """Whether a word leads from a state of one loop to itself, to a state of the other, and
         from there to itself."""
         first = {s: self.within(s, one) for s in self.components[one]}
@@ -159,7 +167,7 @@ class _Analysis:
         if not _labels(first) & _labels(second):
             return False
         leaving = [p for p, edges in first.items() if len(edges) < len(self.edges[p])]
-        return any(self.pumped(p, q, first, second) for p in leaving for q in second)
+        return any(self.pumped(p, q, first, second, few) for p in leaving for q in second)
 
     def pumped(
         self,
@@ -167,6 +175,7 @@ class _Analysis:
         q: int,
         first: dict[int, list[tuple[Edge, int]]],
         second: dict[int, list[tuple[Edge, int]]],
+        few: int,
     ) -> bool:
         known = {(p, p, q)}
         waiting = [(p, p, q)]
@@ -179,7 +188,7 @@ class _Analysis:
                         continue
                     for y2, in_y in self.edges[y]:
                         self.step()
-                        if not both & in_y:
+                        if self.size(both & in_y) <= few:
                             continue
                         if (x2, y2, z2) == (p, q, q):
                             return True
@@ -187,6 +196,14 @@ class _Analysis:
                             known.add((x2, y2, z2))
                             waiting.append((x2, y2, z2))
         return False
+
+    def size(self, label: int) -> int:
+        """How many characters some atoms have."""
+        if label not in self.sizes:
+            atoms = (*self.automaton.atoms, 0x110000)
+            held = (n for n in range(len(atoms) - 1) if label >> n & 1)
+            self.sizes[label] = sum(atoms[n + 1] - atoms[n] for n in held)
+        return self.sizes[label]
 
     # -- ways without loops -------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 ``aggregate(sequence(1, 100000000), …)`` costs a tuple a second, and Spark cannot stop a task in the
 middle of an expression. So the length of what `sequence`, `repeat` and the like make has to be
-bounded by constants or by the types of their arguments.
+bounded by constants or by the types of their arguments. What is searched for a pattern, or compared
+letter by letter, has a lower bound: the time grows with the square of its length.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from headrace.errors import UnsupportedQuery
+from headrace.errors import QueryError, UnsupportedQuery
 from headrace.sql.text import error_at
 from headrace.sql.tree import Node
 
 LONGEST = 1_000_000
 """So many items or characters may be made for one expression of a tuple."""
+LONGEST_SEARCHED = 1_000
+"""So many characters may the text itself add to what is searched."""
 
 _COUNTS = {
     "StringRepeat": 1,
@@ -26,6 +29,15 @@ _COUNTS = {
     "BinaryPad": 1,
 }
 """By kind: which argument says how long it becomes."""
+_SEARCHED = {
+    **dict.fromkeys(
+        "RLike RegExpReplace RegExpExtract RegExpExtractAll RegExpInStr RegExpCount RegExpSubStr "
+        "StringSplit StringToMap Like ILike".split(),
+        1,
+    ),
+    **dict.fromkeys(("Levenshtein", "JaroWinkler"), 2),
+}
+"""By kind: so many of the first arguments are searched."""
 _RANGES = {"tinyint": (-(2**7), 2**7 - 1), "smallint": (-(2**15), 2**15 - 1)}
 _ANY = (-math.inf, math.inf)
 
@@ -35,19 +47,42 @@ Range = tuple[float, float]
 def refuse_growth(text: str, nodes: Iterable[Node]) -> None:
     """Raise for an expression whose parts together may make more than `LONGEST`."""
     for top in nodes:
-        made, growing = 1.0, None
+        _refuse_longer(text, top, LONGEST, "this may become longer than can be waited for")
         for node in top.walk():
-            length = _length(node)
-            if length > 1:
-                made, growing = made * length, node
-        if made > LONGEST and growing is not None:
-            raise error_at(
-                text,
-                growing.span,
-                "this may become longer than can be waited for, for each tuple",
-                f"constants that make at most {LONGEST:,} items or characters",
-                kind=UnsupportedQuery,
-            )
+            for searched in node.children[: _SEARCHED.get(node.kind, 0)]:
+                _refuse_longer(
+                    text, searched, LONGEST_SEARCHED, "this is too long to be searched or compared"
+                )
+                written = max((_written(n) for n in searched.walk()), default=0)
+                if written > LONGEST_SEARCHED:
+                    raise _too_long(text, searched, LONGEST_SEARCHED, "this text is too long")
+
+
+def _refuse_longer(text: str, top: Node, longest: int, reason: str) -> None:
+    made, growing = 1.0, None
+    for node in top.walk():
+        length = _length(node)
+        if length > 1:
+            made, growing = made * length, node
+    if made > longest and growing is not None:
+        raise _too_long(text, growing, longest, reason)
+
+
+def _too_long(text: str, node: Node, longest: int, reason: str) -> QueryError:
+    return error_at(
+        text,
+        node.span,
+        f"{reason}, for each tuple",
+        f"constants that make at most {longest:,} items or characters",
+        kind=UnsupportedQuery,
+    )
+
+
+def _written(node: Node) -> int:
+    """How long a constant text is."""
+    if node.is_constant and node.type.startswith("string") and node.value is not None:
+        return len(str(node.value))
+    return 0
 
 
 def _length(node: Node) -> float:

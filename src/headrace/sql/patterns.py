@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import groupby
 
 from headrace.errors import UnsupportedQuery
 from headrace.sql.ambiguity import Ambiguity, ambiguity
 from headrace.sql.java_pattern import InvalidError, NotUnderstoodError, parse_pattern
 from headrace.sql.positions import MOST_PLACES, TooLargeError, automaton
+from headrace.sql.recursion import DEEPEST, depth
 from headrace.sql.text import Span, error_at
 from headrace.sql.tree import Node
 
@@ -21,6 +23,8 @@ LONGEST = 8_000
 """So many characters a pattern may have."""
 STEEPEST = 3
 """The time to match may grow with the third power of a text's length: see decision 0017."""
+STEEPEST_OF_ANY = 2
+"""The same where any text will do, not only one made of few letters."""
 _MOST_BRANCHES = 10_000
 
 _PATTERNS = {
@@ -111,6 +115,8 @@ def refusal_of(pattern: str, kind: str = "RLike", *, any_case: bool = False) -> 
     """Why a pattern is refused, None for one that may be run."""
     if kind in _LIKES:
         return _of_like(pattern)
+    if kind in _URLS:
+        pattern = pattern.join(_KEY)
     if len(pattern) > LONGEST:
         return (
             f"the pattern has {len(pattern):,} characters",
@@ -118,9 +124,8 @@ def refusal_of(pattern: str, kind: str = "RLike", *, any_case: bool = False) -> 
         )
     flags = "iu" if any_case else ""
     try:
-        if kind in _URLS:
-            pattern = pattern.join(_KEY)
         found = ambiguity_of(pattern, flags)
+        too_deep = depth(parse_pattern(pattern, flags)) > DEEPEST
     except InvalidError:
         return None  # Spark says so, in the words of Java
     except NotUnderstoodError as unknown:
@@ -137,10 +142,20 @@ def refusal_of(pattern: str, kind: str = "RLike", *, any_case: bool = False) -> 
     if found.degree is None:
         many = f", such as {found.pump[:20]!r} again and again" if found.pump.isprintable() else ""
         return (f"this pattern can try exponentially many ways to match a text{many}", _WAY_OUT)
-    if found.degree > STEEPEST:
+    if not _is_flat(found):
         return _too_steep(found.degree, _WAY_OUT)
     if found.branches > _MOST_BRANCHES:
         return ("this pattern has too many ways to match the same text", _WAY_OUT)
+    if too_deep:
+        return (
+            "Java calls itself for every repetition of a group in this pattern, and a text of some "
+            "thousand characters would end Spark's process",
+            (
+                "(…)*+ or (…)++, which does not go back",
+                "(…){0,50}, with an end",
+                "[ab]* for (a|b)*",
+            ),
+        )
     return None
 
 
@@ -155,24 +170,41 @@ def ambiguity_of(pattern: str, flags: str = "") -> Ambiguity:
     return again if found.degree is None or _is_fine(again) else found
 
 
+def _is_flat(found: Ambiguity) -> bool:
+    if found.degree is None:
+        return False
+    return found.degree <= STEEPEST and found.degree_of_any <= STEEPEST_OF_ANY
+
+
 def _is_fine(found: Ambiguity) -> bool:
-    fine = found.degree is not None and found.degree <= STEEPEST
-    return fine and found.branches <= _MOST_BRANCHES
+    return _is_flat(found) and found.branches <= _MOST_BRANCHES
 
 
 def _of_like(pattern: str) -> Refusal | None:
     """Every % but those at the end is a loop over all characters, so they share each word. One
     that is escaped counts as well: which character escapes is not told here."""
-    degree = pattern.rstrip("%").count("%")
-    if degree <= STEEPEST:
+    if pattern.count("_") > DEEPEST:
+        return f"the pattern has more than {DEEPEST:,} times _", ("length(…), substring(…)",)
+    between = pattern.rstrip("%").split("%")[1:-1]
+    degree = len(between) + 1 if "%" in pattern.rstrip("%") else 0
+    of_any = 1 + max((len(list(g)) for any_, g in groupby(between, _is_any) if any_), default=0)
+    if degree <= STEEPEST and of_any <= STEEPEST_OF_ANY:
         return None
     return _too_steep(
         degree, (f"at most {STEEPEST} times % before the last part", "contains(…) AND contains(…)")
     )
 
 
+def _is_any(part: str) -> bool:
+    return not part.strip("_")
+
+
 def _too_steep(degree: int, choices: tuple[str, ...]) -> Refusal:
     return (
-        f"the time to match this pattern can grow with the {degree}th power of a text's length",
+        f"the time to match this pattern can grow with the {_nth(degree)} power of a text's length",
         choices,
     )
+
+
+def _nth(number: int) -> str:
+    return {2: "2nd", 3: "3rd"}.get(number, f"{number}th")

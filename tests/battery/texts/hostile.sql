@@ -370,9 +370,21 @@ SELECT k FROM t WHERE s ILIKE '%a%a%a%a%a%b'
 --@ refused: th power
 SELECT k FROM t WHERE s LIKE ANY ('b%', '%a%a%a%a%a%b')
 
+--@ regex-recursive: one call more for every repetition ends the process
+--@ refused: end spark's process
+SELECT k FROM t WHERE concat(s, repeat('a', 900)) RLIKE '(a|b)*c'
+
+--@ regex-over-long-text: quadratic in what the text itself makes
+--@ refused: too long to be searched
+SELECT k FROM t WHERE concat(s, repeat('a', 100000)) RLIKE '(a|b)*+c'
+
+--@ levenshtein-long: a product of two lengths
+--@ refused: too long to be searched
+SELECT levenshtein(repeat(s, 100000), 'abc') AS z FROM t
+
 --@ regex-mended: what the refusals advise
 --@ equal
-SELECT s FROM t WHERE s RLIKE '(?>(a+)+)$' OR s RLIKE '^(?:[a-z]++ ?)*$' OR s LIKE '%a%n%'
+SELECT s FROM t WHERE s RLIKE '(?:a++b?)++$' OR s RLIKE '^(?:[a-z]++ ?)*+$' OR s LIKE '%a%n%'
 
 --@ sequence-huge: an array longer than arrays may be
 --@ refused: longer than
