@@ -82,9 +82,12 @@ def test_queries_that_come_and_go_leave_nothing_behind(
     assert all(f <= files + 30 for _, _, f in later), sizes
 
 
-def test_meters_of_pipelines_that_are_gone_are_gone(spark: SparkSession) -> None:
+def test_pipelines_that_are_gone_leave_no_meter_and_no_folder(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     stream = hr.testing.MemoryStream(SCHEMA)
-    with hr.Session(spark, sharing="off") as session:
+    folder = tmp_path / "streams" / "s"
+    with hr.Session(spark, sharing="off", checkpoint=str(tmp_path)) as session:
         session.stream("s", stream, event_time="time")
         stays = session.sql(COUNT.format(0, TEN), name="stays")
         session.start()
@@ -97,3 +100,13 @@ def test_meters_of_pipelines_that_are_gone_are_gone(spark: SparkSession) -> None
             session._stop_ticking.wait(0.2)
             done = [m.name for m in session.metrics().pipelines]
         assert stays.status == "active"
+        assert len(list(folder.iterdir())) == 1
+    # As if the process had died while it removed one.
+    (kept,) = folder.iterdir()
+    (folder / "99" / "log").mkdir(parents=True)
+    (folder / "99.ended").touch()
+    with hr.Session(spark, sharing="off", checkpoint=str(tmp_path)) as session:
+        session.stream("s", stream, event_time="time")
+        session.start()
+        assert [q.name for q in session.queries] == ["stays"]
+        assert list(folder.iterdir()) == [kept]

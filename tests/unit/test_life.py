@@ -427,6 +427,52 @@ def test_files_of_the_commit_before_the_last_stay(tmp_path: Path) -> None:
     assert first not in machine.journal.buckets.names()
 
 
+def test_an_open_window_keeps_its_version_and_not_all_that_came_and_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lives, "MANY_CHANGES", 8)
+    machine = Machine(tmp_path)
+    machine.start()
+    machine.ask(created(1), created(2))
+    machine.batch(3)
+    machine.ask(Stop(2))
+    machine.batch(4)
+    for uid in range(10, 60):
+        machine.ask(created(uid))
+        machine.ask(Stop(uid))
+    assert len(list((tmp_path / "changelog").iterdir())) <= 8
+    again = Machine(tmp_path)
+    again.start()
+    consistent(again)
+    assert again.life.editions.keys() == machine.life.editions.keys()
+    for version, edition in machine.life.editions.items():
+        assert [q.uid for q in again.life.editions[version].queries] == [
+            q.uid for q in edition.queries
+        ]
+    assert again.life.records == machine.life.records
+    assert again.life.ends == machine.life.ends
+
+
+def test_changelogs_that_a_snapshot_stands_for_do_not_count_where_a_crash_left_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lives, "MANY_CHANGES", 3)
+    machine = Machine(tmp_path)
+    machine.start()
+    for uid in range(1, 4):
+        machine.ask(created(uid))
+    left = {p: p.read_bytes() for p in (tmp_path / "changelog").iterdir()}
+    machine.ask(Stop(1), Stop(2))
+    machine.ask(created(9))
+    names = {p.name for p in (tmp_path / "changelog").iterdir()}
+    assert names.isdisjoint(p.name for p in left), "a snapshot stands for them"
+    for path, data in left.items():
+        path.write_bytes(data)
+    again = Machine(tmp_path)
+    again.start()
+    assert [int(u) for u in again.life.registry.active] == [3, 9]
+
+
 def test_a_failed_pipeline_tells_all_of_its_queries(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.start()

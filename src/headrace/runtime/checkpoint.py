@@ -23,6 +23,7 @@ log = logging.getLogger("headrace")
 
 _NAME = "session.json"
 _BEAT_S = 5.0
+_BURIED = ".ended"
 _UIDS = 1_000_000_000
 """Every owner numbers its queries from a number of its own on, so that none is used twice."""
 
@@ -110,6 +111,26 @@ class Checkpoint:
         before = self._before()
         assert before is not None
         self._write(replace(before, has_begun=True))
+
+    def alone(self, stream: str) -> list[str]:
+        """The folders of a stream's pipelines, where each query has one of its own. What is left of
+        those that were buried when the process died is removed."""
+        folder = self.store.sub("streams", stream)
+        for name in folder.names():
+            if name.endswith(_BURIED):
+                self.bury(stream, name.removesuffix(_BURIED))
+        return folder.folders()
+
+    def bury(self, stream: str, number: str) -> None:
+        """Remove the folder of such a pipeline, whose query has ended and is owed nothing. A mark
+        beside it says so until it is gone: half a folder could not be read."""
+        folder = self.store.sub("streams", stream)
+        try:
+            folder.write(f"{number}{_BURIED}", b"")
+            folder.sub(number).delete_all()
+            folder.delete(f"{number}{_BURIED}")
+        except OSError as error:
+            log.warning("%s is not removed yet: %s", folder.path(number), error)
 
     def _known_id(self) -> str:
         """As it was noted; a new one for a new checkpoint, and for one that is refused later."""

@@ -58,11 +58,14 @@ class EndRecord:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One changelog: who came, who went. The first one kept may stand for all before it."""
+    """One changelog: who came, who went."""
 
     version: int
     created: tuple[QueryRecord, ...]
     deleted: tuple[EndRecord, ...]
     statistics: Statistics
     is_snapshot: bool = False
-    """Whether it stands for all before it."""
+    """Whether it stands for all before it, together with `earlier`."""
+    earlier: tuple[Change, ...] = ()
+    """Of a snapshot: the versions before it that something still needs, each with what changed
+    since the one before."""

@@ -103,7 +103,8 @@ class Journal:
             )
 
     def replace_changes(self, snapshot: Change) -> None:
-        """One changelog instead of all up to it."""
+        """One changelog instead of all up to it. It counts once it is written; those before it may
+        go at any time."""
         self._owned()
         name = _change(snapshot.version)
         write_record(self._changes, name, "change", codec.written(snapshot))
@@ -173,7 +174,10 @@ class Journal:
         changes: list[Change] = []
         for name in names:
             try:
-                changes.append(self._read(self._changes, name, "change", Change))
+                change = self._read(self._changes, name, "change", Change)
+                if change.is_snapshot:
+                    changes = []
+                changes.append(change)
             except Damaged as error:
                 version = int(name.split(".")[0])
                 if name != names[-1] or version <= needed:
@@ -196,7 +200,7 @@ class Journal:
                 f"{self._changes.address} lacks changelog {needed}, which a transaction ran under; "
                 "restore the folder from a copy, or begin with a new checkpoint"
             )
-        return tuple(changes)
+        return tuple(c for change in changes for c in (*change.earlier, change))
 
     def _read(self, store: Store, name: str, kind: str, cls: type[T]) -> T:
         data = read_record(store, name, kind)

@@ -83,7 +83,7 @@ class WriteCommit:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceChanges:
-    """One changelog instead of all up to it."""
+    """One changelog instead of all others."""
 
     snapshot: Change
 
@@ -152,6 +152,8 @@ class Life:
     """By version: the newest, that of a transaction that runs, and those that sections need."""
     records: Mapping[int, QueryRecord] = field(default_factory=dict)
     """Of every query of an edition."""
+    ends: Mapping[int, EndRecord] = field(default_factory=dict)
+    """Of those that have ended."""
     statistics: Statistics = field(default_factory=Statistics)
     far: int = 0
     """Batches in a row that had far more than the plan was made for."""
@@ -165,8 +167,8 @@ class Life:
     """Bucket files that the last commit no longer needs; they go with the next one."""
     purge: bool = False
     """Whether the state should be rewritten without queries that are gone."""
-    first_change: int = 0
-    """The oldest changelog kept."""
+    changes: int = 0
+    """So many changelogs are kept."""
     start_after_us: int = BEGINNING
     """Queries created here begin after this event time, whatever the pipeline has seen."""
     reason: str = ""
@@ -224,7 +226,7 @@ def drained(life: Life, requests: Iterable[Request], plans: Plans) -> Step:
     step = _changed(life, tuple(created.values()), deleted)
     if deleted:
         step = Step(_without_unneeded(step.life, plans), step.todo)
-    return Step(step.life, (*todo, *step.todo))
+    return Step(life, tuple(todo)).then(step).then(_forgotten(step.life))
 
 
 def begins(
@@ -347,6 +349,8 @@ def _applied(life: Life, change: Change, logical: Mapping[int, LogicalQuery]) ->
         statistics=change.statistics,
         editions={**life.editions, change.version: edition},
         records={**life.records, **{r.uid: r for r in change.created}},
+        ends={**life.ends, **{e.uid: e for e in change.deleted}},
+        changes=life.changes + 1,
     )
     return _needed_only(after)
 
@@ -364,7 +368,8 @@ def _needed_only(life: Life) -> Life:
     editions = {v: e for v, e in life.editions.items() if v in needed}
     uids = {int(q.uid) for e in editions.values() for q in e.queries}
     records = {u: r for u, r in life.records.items() if u in uids}
-    return replace(life, editions=editions, records=records)
+    ends = {u: e for u, e in life.ends.items() if u in uids}
+    return replace(life, editions=editions, records=records, ends=ends)
 
 
 def _without_unneeded(life: Life, plans: Plans) -> Life:
@@ -397,16 +402,30 @@ def _learned(life: Life, statistics: Statistics | None) -> Step:
 
 
 def _forgotten(life: Life) -> Step:
-    """Many changelogs become one: all that is active in the oldest version that is needed."""
+    """Many changelogs become one, that tells of the versions that something still needs. A window
+    that stays open keeps its own version, not all that came and went since."""
     after = _needed_only(life)
-    oldest = min(after.editions)
-    if oldest - after.first_change < MANY_CHANGES:
+    if after.changes - len(after.editions) < MANY_CHANGES:
         return Step(after)
-    edition = after.editions[oldest]
-    ordered = sorted(edition.queries, key=lambda q: q.position)
-    created = tuple(after.records[int(q.uid)] for q in ordered)
-    snapshot = Change(oldest, created, (), edition.statistics, is_snapshot=True)
-    return Step(replace(after, first_change=oldest), (ReplaceChanges(snapshot),))
+    *earlier, newest = _netted(after)
+    snapshot = replace(newest, is_snapshot=True, earlier=tuple(earlier))
+    return Step(replace(after, changes=len(after.editions)), (ReplaceChanges(snapshot),))
+
+
+def _netted(life: Life) -> list[Change]:
+    """A changelog from each version that is kept to the next."""
+    found = []
+    before: frozenset[int] = frozenset()
+    for version, edition in sorted(life.editions.items()):
+        if version == 0:
+            continue  # nobody took part
+        ordered = sorted(edition.queries, key=lambda q: q.position)
+        come = tuple(life.records[int(q.uid)] for q in ordered if int(q.uid) not in before)
+        here = frozenset(int(q.uid) for q in ordered)
+        gone = tuple(life.ends[u] for u in sorted(before - here))
+        found.append(Change(version, come, gone, edition.statistics))
+        before = here
+    return found
 
 
 # -- restoring ----------------------------------------------------------------------------------
@@ -421,12 +440,10 @@ def restored(
 ) -> Life:
     """The life that the changelogs of an earlier run lead to, with the state that it committed; the
     commit before it can be gone back to."""
-    first = changes[0].version if changes else 0
     at = replace(
         life,
         status="restoring",
         begun=begun,
-        first_change=first,
         committed=life.state,
         before=before,
         doomed=(before.files if before is not None else frozenset()) - life.state.files,

@@ -507,8 +507,9 @@ class Session:
     def _retire(self, pipeline: Pipeline) -> None:
         """Without sharing, a query that has ended takes its pipeline with it."""
         pipeline.close(for_good=True)
+        stream, number = pipeline.name.split(".")
+        self._checkpoint.bury(stream, number)
         with self._lock:
-            stream = pipeline.stream.name
             self._past_us[stream] = self._highest_us(stream)
             del self._pipelines[pipeline.name], self._meters[pipeline.name]
 
@@ -516,7 +517,7 @@ class Session:
         """Load what the checkpoint has, and add what was asked for since."""
         if self._sharing == "off":
             for name, stream in self._streams.items():
-                for number in self._checkpoint.store.sub("streams", name).folders():
+                for number in self._checkpoint.alone(name):
                     self._pipeline(f"{name}.{number}", stream, name, number)
         asked = {q.name: q for q in self._asked}
         for pipeline in list(self._pipelines.values()):
@@ -526,6 +527,7 @@ class Session:
                     pipeline.request_stop(query)
             if self._sharing == "off" and not pipeline.registry.active:
                 pipeline.close(for_good=True)
+                self._checkpoint.bury(*pipeline.name.split("."))
                 del self._pipelines[pipeline.name], self._meters[pipeline.name]
         for query in asked.values():
             if query.name not in self._restored and not query.has_ended:
