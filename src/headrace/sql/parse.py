@@ -297,6 +297,14 @@ class Reader:
         number, why = found
         log.debug("not read again as it was written: %s", why)
         node = next((n for top in nodes for n in top.walk() if n.number == number), None)
+        if "too complex to parse" in why or "StackOverflowError" in why:
+            # Written again, every operation has parentheses of its own.
+            raise self._error(
+                node,
+                "this expression has too many operations one after the other for Spark's parser",
+                "fewer of them, or a column of the source that has the result",
+                kind=Unfaithful,
+            )
         raise self._error(
             node,
             "Spark does not write this expression in a way that it reads again as the same",

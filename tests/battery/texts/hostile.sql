@@ -382,6 +382,10 @@ SELECT k FROM t WHERE concat(s, repeat('a', 100000)) RLIKE '(a|b)*+c'
 --@ refused: too long to be searched
 SELECT levenshtein(repeat(s, 100000), 'abc') AS z FROM t
 
+--@ sum-of-very-many: nested as deep as it is long, once it has parentheses
+--@ refused: too many operations
+SELECT i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i AS z FROM t
+
 --@ regex-mended: what the refusals advise
 --@ equal
 SELECT s FROM t WHERE s RLIKE '(?:a++b?)++$' OR s RLIKE '^(?:[a-z]++ ?)*+$' OR s LIKE '%a%n%'
