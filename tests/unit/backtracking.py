@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headrace.sql.java_pattern import parse_pattern
-from headrace.sql.java_tree import Atomic, Check, Choice, Look, One, Repeat, Row, Tree
+from headrace.sql.patterns.java import parse_pattern
+from headrace.sql.patterns.tree import Atomic, Check, Choice, Look, One, Repeat, Row, Tree
 
 
 class TooManyError(Exception):

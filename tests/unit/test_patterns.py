@@ -9,8 +9,8 @@ import time
 import pytest
 
 from headrace.errors import UnsupportedQuery
-from headrace.sql.java_pattern import InvalidError, NotUnderstoodError
-from headrace.sql.patterns import STEEPEST, ambiguity_of, refusal_of, refuse_patterns
+from headrace.sql.patterns.java import InvalidError, NotUnderstoodError
+from headrace.sql.patterns.refuse import STEEPEST, ambiguity_of, refusal_of, refuse_patterns
 from headrace.sql.tree import Node
 
 from .backtracking import Matcher

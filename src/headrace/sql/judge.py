@@ -14,7 +14,7 @@ from headrace.sql.kinds import (
     SHAPE,
     SUPPORTED_AGGREGATES,
 )
-from headrace.sql.patterns import refuse_patterns
+from headrace.sql.patterns.refuse import refuse_patterns
 from headrace.sql.text import error_at
 from headrace.sql.tree import Node, Operator
 

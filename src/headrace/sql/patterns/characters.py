@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.sql.charsets import LAST, Chars, named, predefined, union
+from headrace.sql.patterns.charsets import LAST, Chars, named, predefined, union
 
 DEEPEST = 50
 """So deep groups and classes may be nested."""

@@ -10,7 +10,18 @@ from __future__ import annotations
 
 import math
 
-from headrace.sql.java_tree import Again, Atomic, Check, Choice, Look, One, Repeat, Row, Tree, sets
+from headrace.sql.patterns.tree import (
+    Again,
+    Atomic,
+    Check,
+    Choice,
+    Look,
+    One,
+    Repeat,
+    Row,
+    Tree,
+    sets,
+)
 
 DEEPEST = 4_000
 """So many calls into each other; a stack of 1 MB, which is the default, holds some 9,000."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headrace.sql.charsets import ANY, Chars
+from headrace.sql.patterns.charsets import ANY, Chars
 
 MOST_COPIES = 32
 """A part that is repeated more often counts as one that is repeated without end."""

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from headrace.sql.charsets import ANY, NEWLINES, Chars
-from headrace.sql.java_chars import DEEPEST, CharReader, InvalidError, NotUnderstoodError
-from headrace.sql.java_tree import Again, Atomic, Check, Choice, Look, One, Repeat, Row, Tree, loops
+from headrace.sql.patterns.characters import DEEPEST, CharReader, InvalidError, NotUnderstoodError
+from headrace.sql.patterns.charsets import ANY, NEWLINES, Chars
+from headrace.sql.patterns.tree import (
+    Again,
+    Atomic,
+    Check,
+    Choice,
+    Look,
+    One,
+    Repeat,
+    Row,
+    Tree,
+    loops,
+)
 
 __all__ = ["InvalidError", "NotUnderstoodError", "parse_pattern"]
 

@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from headrace.sql.charsets import ANY, Intervals, union
-from headrace.sql.java_tree import (
+from headrace.sql.patterns.charsets import ANY, Intervals, union
+from headrace.sql.patterns.tree import (
     MOST_COPIES,
     Again,
     Atomic,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.sql.positions import Automaton, Edge, TooLargeError
+from headrace.sql.patterns.positions import Automaton, Edge, TooLargeError
 
 _MOST_STEPS = 200_000
 """So many steps of products are made for one pattern: about a third of a second."""

@@ -12,10 +12,10 @@ from functools import lru_cache
 from itertools import groupby
 
 from headrace.errors import UnsupportedQuery
-from headrace.sql.ambiguity import Ambiguity, ambiguity
-from headrace.sql.java_pattern import InvalidError, NotUnderstoodError, parse_pattern
-from headrace.sql.positions import MOST_PLACES, TooLargeError, automaton
-from headrace.sql.recursion import DEEPEST, depth
+from headrace.sql.patterns.ambiguity import Ambiguity, ambiguity
+from headrace.sql.patterns.java import InvalidError, NotUnderstoodError, parse_pattern
+from headrace.sql.patterns.positions import MOST_PLACES, TooLargeError, automaton
+from headrace.sql.patterns.recursion import DEEPEST, depth
 from headrace.sql.text import Span, error_at
 from headrace.sql.tree import Node
 

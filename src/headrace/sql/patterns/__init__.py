@@ -1,0 +1,1 @@
+"""What a pattern of java.util.regex may cost, told before anything is matched."""
