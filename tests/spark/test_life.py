@@ -171,7 +171,7 @@ def test_without_sharing_a_query_that_has_ended_is_no_longer_read_for(
 def test_the_oldest_queries_that_have_ended_are_forgotten(
     spark: SparkSession, stream: hr.testing.MemoryStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.spark.session._KEPT_ENDED", 2)
+    monkeypatch.setattr("headrace.spark.roster._KEPT_ENDED", 2)
     with hr.Session(spark) as session:
         session.stream("s", stream, event_time="time")
         queries = [session.sql(COUNT, name=f"q{n}") for n in range(5)]

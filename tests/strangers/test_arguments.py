@@ -89,7 +89,7 @@ def test_functions_that_can_be_called(session: hr.Session, sink: Callable[..., o
     query = session.sql(TEXT, sink=sink)
     assert query.status == "pending"
     query.stop()
-    session._queries.clear()
+    session._roster._queries.clear()
 
 
 def test_a_key_is_bytes(session: hr.Session) -> None:

@@ -52,7 +52,7 @@ def test_queries_that_come_and_go_leave_nothing_behind(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(life, "MANY_CHANGES", 8)
-    monkeypatch.setattr("headrace.spark.session._KEPT_ENDED", 5)
+    monkeypatch.setattr("headrace.spark.roster._KEPT_ENDED", 5)
     stream = hr.testing.MemoryStream(SCHEMA)
     sizes = []
     with hr.Session(spark, checkpoint=str(tmp_path)) as session:

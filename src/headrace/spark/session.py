@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import tempfile
 import threading
@@ -24,13 +23,12 @@ from headrace.kernels.answers import Setting
 from headrace.query.logical import Function, LogicalQuery, Output
 from headrace.query.schema import StreamSchema
 from headrace.runtime.checkpoint import Checkpoint, SessionRecord, StreamRecord
-from headrace.runtime.counters import Delivered, SessionMetrics
-from headrace.runtime.entries import EndRecord, QueryRecord
+from headrace.runtime.counters import SessionMetrics
+from headrace.runtime.entries import QueryRecord
 from headrace.runtime.explain import explain_schedule
 from headrace.runtime.gate import Gate
 from headrace.runtime.listeners import Listeners
 from headrace.runtime.locks import OrderedLock
-from headrace.runtime.results import Budget
 from headrace.scheduling.decision import Decision
 from headrace.scheduling.policies import policy_named
 from headrace.spark.analysis import SparkAnalyzer
@@ -43,19 +41,17 @@ from headrace.spark.arguments import (
 from headrace.spark.memory import MemoryGauge
 from headrace.spark.metrics import Meter, session_metrics
 from headrace.spark.neighbours import Neighbours
-from headrace.spark.pipeline.runner import Pipeline, Remade, Remake, Surroundings
+from headrace.spark.pipeline.keeper import Surroundings
+from headrace.spark.pipeline.runner import Pipeline
 from headrace.spark.query import Query
+from headrace.spark.roster import Roster
 from headrace.spark.sinks import WriterSink, restored_sink, sink_of
 from headrace.spark.streams import Stream
 from headrace.sql import Templates
-from headrace.types import BEGINNING, Clock, QueryUid, SystemClock, duration_us
+from headrace.types import BEGINNING, Clock, SystemClock, duration_us
 
 _TICK_S = 1.0
 _CLOSE_S = 5.0
-_KEPT_BYTES = 1 << 30
-"""Results that all queries of a session with the memory sink keep together."""
-_KEPT_ENDED = 1000
-"""So many queries that have ended stay listed."""
 
 
 class Session:
@@ -132,10 +128,6 @@ class Session:
         self._streams: dict[str, Stream] = {}
         self._pipelines: dict[str, Pipeline] = {}
         self._meters: dict[str, Meter] = {}
-        self._queries: dict[str, Query] = {}
-        self._asked: list[Query] = []
-        """Before the start: queries that take part from then on."""
-        self._budget = Budget(_KEPT_BYTES)
         self._listeners = Listeners()
         self._around = Surroundings(
             spark,
@@ -146,13 +138,10 @@ class Session:
             trigger,
             duration_us(sink_timeout) / 1e6,
         )
-        self._forgotten = Delivered()
         self._past_us: dict[str, int] = {}
-        self._uids = itertools.count(self._checkpoint.first_uid)
         self._setting = Setting(self._analyzer.time_zone, self._analyzer.ansi)
+        self._roster = Roster(self._checkpoint.first_uid, self._setting.time_zone)
         self._lock = OrderedLock("session")
-        self._restored: set[str] = set()
-        """Queries of the checkpoint that nobody has asked for again."""
         self._started = self._closed = False
         self._ticker: threading.Thread | None = None
         self._stop_ticking = threading.Event()
@@ -251,7 +240,7 @@ class Session:
         requested_at = time.monotonic()
         check_asked(text, name, options)
         # Before the lock: Spark may take its time over a text, and nobody else should.
-        label = name or self._free_name()
+        label = name or self._roster.free_name()
         target = sink_of(self._spark, self._checkpoint.id, sink, options)
         logical = self._read(label, text)
         target.check(logical.outputs, label)
@@ -265,37 +254,20 @@ class Session:
             )
         with self._lock:
             self._check_open()
-            self._forget_ended()
-            label = name or self._free_name()
+            label = name or self._roster.free_name()
             self._know_sketches(logical)
-            known = self._queries.get(label)
-            if known is not None and not known.has_ended:
-                if label in self._restored and _is_same(known, logical, target):
-                    self._restored.discard(label)
-                    return known
-                raise QueryError(
-                    f"there is an active query named {known.name!r} already",
-                    choices=("stop it first", "or choose another name"),
-                )
+            claimed = self._roster.claimed(label, logical, target)
+            if claimed is not None:
+                return claimed
             if self._sharing == "auto":
                 failure = self._pipelines[logical.stream].failure
                 if failure:
                     raise ExecutionError(f"query {label!r} cannot run: {failure}")
-            query = Query(
-                QueryUid(next(self._uids)),
-                label,
-                logical,
-                target,
-                time_zone=self._setting.time_zone,
-                partial_first=partial_first,
-                requested_at=requested_at,
-                budget=self._budget,
+            query = self._roster.admit(
+                label, logical, target, partial_first=partial_first, requested_at=requested_at
             )
-            if known is not None:
-                self._forget(known)
-            self._queries[label] = query
             if not self._started:
-                self._asked.append(query)
+                self._roster.wait(query)
                 return query
             pipeline = self._pipeline_for(query)
         pipeline.create(query)
@@ -383,7 +355,7 @@ class Session:
     @property
     def queries(self) -> tuple[Query, ...]:
         """Queries of this session, oldest first; of those that have ended, the last 1,000."""
-        return tuple(self._queries.values())
+        return self._roster.queries
 
     def on_output(self, listener: Callable[[pa.Table], object]) -> None:
         """Call `listener` whenever results were delivered, with one row per query and window.
@@ -441,7 +413,7 @@ class Session:
     def metrics(self) -> SessionMetrics:
         """Counters of all pipelines as of their last commit; never waits for a batch."""
         return session_metrics(
-            list(self._meters.values()), self.queries, self._forgotten, self._gate.metrics()
+            list(self._meters.values()), self.queries, self._roster.forgotten, self._gate.metrics()
         )
 
     # -- inside -------------------------------------------------------------------------------
@@ -480,7 +452,7 @@ class Session:
         else:
             number = str(int(query.uid))
             pipeline = self._pipeline(f"{stream}.{number}", self._streams[stream], stream, number)
-            pipeline.restore(self._remake(pipeline))
+            pipeline.restore(self._roster.remake(pipeline, self._read_again))
             if self._ticker is not None:
                 pipeline.start_after(self._highest_us(stream))
                 pipeline.start()
@@ -492,17 +464,6 @@ class Session:
         mine = [p for n, p in self._pipelines.items() if n.split(".")[0] == stream]
         past = self._past_us.get(stream, BEGINNING)
         return max([past, *(p.state.highest_us for p in mine)])
-
-    def _forget_ended(self) -> None:
-        ended = [q for q in self._queries.values() if q.has_ended]
-        for query in ended[: max(len(ended) - _KEPT_ENDED, 0)]:
-            self._forget(query)
-
-    def _forget(self, query: Query) -> None:
-        """No longer list a query that has ended; whoever holds its handle may go on using it."""
-        self._forgotten = self._forgotten.plus(query.metrics().rows, query.metrics().windows)
-        del self._queries[query.name]
-        query.forgotten()
 
     def _retire(self, pipeline: Pipeline) -> None:
         """Without sharing, a query that has ended takes its pipeline with it."""
@@ -519,63 +480,23 @@ class Session:
             for name, stream in self._streams.items():
                 for number in self._checkpoint.alone(name):
                     self._pipeline(f"{name}.{number}", stream, name, number)
-        asked = {q.name: q for q in self._asked}
         for pipeline in list(self._pipelines.values()):
-            pipeline.restore(self._remake(pipeline))
-            for query in asked.values():
+            pipeline.restore(self._roster.remake(pipeline, self._read_again))
+            for query in self._roster.asked:
                 if query.has_ended and query.uid in pipeline.registry.active:
                     pipeline.request_stop(query)
             if self._sharing == "off" and not pipeline.registry.active:
                 pipeline.close(for_good=True)
                 self._checkpoint.bury(*pipeline.name.split("."))
                 del self._pipelines[pipeline.name], self._meters[pipeline.name]
-        for query in asked.values():
-            if query.name not in self._restored and not query.has_ended:
-                self._pipeline_for(query).create(query)
-        self._asked.clear()
+        for query in self._roster.started():
+            self._pipeline_for(query).create(query)
 
-    def _remake(self, pipeline: Pipeline) -> Remake:
-        """Makes handles for the queries of a checkpoint, or finds those that were asked for."""
-        asked = {q.name: q for q in self._asked}
-
-        def remake(record: QueryRecord, ended: EndRecord | None) -> Remade:
-            logical = self._read(record.name, record.text)
-            self._know_sketches(logical)
-            sink = restored_sink(self._spark, self._checkpoint.id, record.sink)
-            query = asked.get(record.name)
-            if query is None or ended is not None:
-                query = Query(
-                    QueryUid(record.uid),
-                    record.name,
-                    logical,
-                    sink,
-                    time_zone=self._setting.time_zone,
-                    partial_first=record.partial_first,
-                    budget=self._budget,
-                )
-                if record.name not in asked:
-                    self._queries[query.name] = query
-            elif not _is_same(query, logical, sink):
-                raise QueryError(
-                    f"the checkpoint runs another query named {record.name!r}, with sink "
-                    f"{record.sink.kind!r}: {record.text}",
-                    choices=("ask for it as it is and stop it", "or choose another name"),
-                )
-            query.attached(pipeline)
-            if ended is not None:
-                query.activated(record.since_us)
-                query.ended(ended.until_us, ended.error)
-                return Remade(logical, query, sink)
-            query.uid = QueryUid(record.uid)
-            self._restored.add(query.name)
-            return Remade(logical, query, sink)
-
-        return remake
-
-    def _free_name(self) -> str:
-        numbers = (f"query_{n}" for n in itertools.count(1))
-        taken = set(self._queries)
-        return next(n for n in numbers if n not in taken)
+    def _read_again(self, record: QueryRecord) -> tuple[LogicalQuery, Sink]:
+        """A query of the checkpoint."""
+        logical = self._read(record.name, record.text)
+        self._know_sketches(logical)
+        return logical, restored_sink(self._spark, self._checkpoint.id, record.sink)
 
     def _tick(self) -> None:
         while not self._stop_ticking.wait(_TICK_S):
@@ -607,8 +528,3 @@ class Session:
     def _check_open(self) -> None:
         if self._closed:
             raise ExecutionError("the session is closed")
-
-
-def _is_same(known: Query, logical: LogicalQuery, sink: Sink) -> bool:
-    """Whether a query of the checkpoint is the one that is asked for."""
-    return known.logical.text == logical.text and known.sink.kind == sink.kind
