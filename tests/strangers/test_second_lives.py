@@ -132,6 +132,23 @@ def test_another_path_of_a_sink_after_a_crash(
     assert folders.written("out", "elsewhere") == [(at(0), 1), (at(10), 1)]
 
 
+def test_another_path_of_a_sink_is_kept_by_whoever_does_not_ask_again(folders: Folders) -> None:
+    folders.stream.push(rows([1, 12]))
+    folders.run()
+    folders.stream.push(rows([25]))
+    folders.run(out="elsewhere")
+    folders.stream.push(rows([36]))
+    with folders.session() as session:
+        session.start()
+        session.process_all_available()
+        (query,) = session.queries
+        with pytest.raises(hr.QueryError, match=r"other options of its sink: .*elsewhere"):
+            folders.ask(session)
+        assert folders.ask(session, "elsewhere") is query
+    assert folders.written() == [(at(0), 1)]
+    assert folders.written("elsewhere") == [(at(10), 1), (at(20), 1)]
+
+
 def test_a_query_that_was_stopped_takes_part_in_what_is_done_again(folders: Folders) -> None:
     with folders.session() as session:
         query = folders.ask(session)

@@ -29,7 +29,7 @@ from headrace.runtime import life as lives
 from headrace.runtime.emitted import Emitted
 from headrace.runtime.entries import QueryRecord, SinkRecord
 from headrace.runtime.journal import Journal
-from headrace.runtime.life import Create, Life, Request, Step, Stop
+from headrace.runtime.life import Create, Life, Move, Request, Step, Stop
 from headrace.runtime.messages import Failed, Ingested, Message, SectionRef
 from headrace.runtime.outcome import Outcome
 from headrace.runtime.state import InputState, PipelineState
@@ -206,6 +206,7 @@ class Lives(RuleBasedStateMachine):
         self.path = Path(tempfile.mkdtemp())
         self.machine = Machine(self.path)
         self.confirmed: set[int] = set()
+        self.moved: dict[int, QueryRecord] = {}
         self.second = self.uid = 0
         self.rng = random.Random(0)
 
@@ -229,6 +230,19 @@ class Lives(RuleBasedStateMachine):
         if self.confirmed:
             uid = self.rng.choice(sorted(self.confirmed))
             self._guarded(lambda: self.machine.ask(Stop(uid)), go=[uid])
+
+    @rule()
+    def move(self) -> None:
+        """Its sink gets other options."""
+        if self.confirmed:
+            uid = self.rng.choice(sorted(self.confirmed))
+            before = self.machine.life.records[uid]
+            path = {"path": str(self.rng.random())}
+            after = replace(before, sink=SinkRecord("memory", path))
+            self._guarded(lambda: self.machine.ask(Move(after)))
+            found = self.machine.life.records[uid]
+            assert found in (before, after)
+            self.moved[uid] = found
 
     @rule()
     def come_and_go_at_once(self) -> None:
@@ -313,6 +327,8 @@ class Lives(RuleBasedStateMachine):
     def all_is_well(self) -> None:
         consistent(self.machine)
         assert {int(u) for u in self.machine.life.registry.active} == self.confirmed
+        moved = {u: r for u, r in self.moved.items() if u in self.confirmed}
+        assert {u: self.machine.life.records[u] for u in moved} == moved
 
 
 TestLives = Lives.TestCase

@@ -64,6 +64,8 @@ class Change:
     created: tuple[QueryRecord, ...]
     deleted: tuple[EndRecord, ...]
     statistics: Statistics
+    moved: tuple[QueryRecord, ...] = ()
+    """Queries that run on, with other options of their sinks."""
     is_snapshot: bool = False
     """Whether it stands for all before it, together with `earlier`."""
     earlier: tuple[Change, ...] = ()

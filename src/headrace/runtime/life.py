@@ -54,7 +54,14 @@ class Stop:
     error: str | None = None
 
 
-Request = Create | Stop
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A query runs on with other options of its sink: the next restart has to know them."""
+
+    record: QueryRecord
+
+
+Request = Create | Stop | Move
 
 
 # -- instructions -------------------------------------------------------------------------------
@@ -209,6 +216,7 @@ def drained(life: Life, requests: Iterable[Request], plans: Plans) -> Step:
     """Between transactions: one changelog for everything that was asked for so far."""
     created: dict[int, Create] = {}
     deleted: dict[int, str | None] = {}
+    moved: dict[int, QueryRecord] = {}
     todo: list[Instruction] = []
     for request in requests:
         match request:
@@ -221,9 +229,12 @@ def drained(life: Life, requests: Iterable[Request], plans: Plans) -> Step:
                 deleted.setdefault(uid, error)
             case Stop():
                 pass  # it has ended by itself
-    if not created and not deleted:
+            case Move(record):
+                moved[record.uid] = record
+    stays = tuple(r for u, r in moved.items() if u not in deleted and u in life.records)
+    if not created and not deleted and not stays:
         return Step(life, tuple(todo))
-    step = _changed(life, tuple(created.values()), deleted)
+    step = _changed(life, tuple(created.values()), deleted, stays)
     if deleted:
         step = Step(_without_unneeded(step.life, plans), step.todo)
     return Step(life, tuple(todo)).then(step).then(_forgotten(step.life))
@@ -307,7 +318,12 @@ def boundary(query: ActiveQuery, state: PipelineState) -> int:
     return max(state.emitted_upto_us, state.closed_upto_us.get(int(query.uid), BEGINNING))
 
 
-def _changed(life: Life, created: Sequence[Create], deleted: Mapping[int, str | None]) -> Step:
+def _changed(
+    life: Life,
+    created: Sequence[Create],
+    deleted: Mapping[int, str | None],
+    moved: tuple[QueryRecord, ...] = (),
+) -> Step:
     """One changelog; deleted queries come with the reason they failed, if any."""
     state, version = life.state, Version(life.version + 1)
     highest = max(state.highest_us, life.start_after_us)
@@ -317,7 +333,7 @@ def _changed(life: Life, created: Sequence[Create], deleted: Mapping[int, str | 
     for uid, error in deleted.items():
         query = life.registry.active[QueryUid(uid)]
         ends.append(EndRecord(uid, max(boundary(query, state), query.since_us), error))
-    change = Change(int(version), come, tuple(ends), life.statistics)
+    change = Change(int(version), come, tuple(ends), life.statistics, moved)
     after = _applied(life, change, {c.record.uid: c.logical for c in created})
     told: tuple[Instruction, ...] = (
         *(TellEnded(e.uid, e.until_us, e.error) for e in ends),
@@ -348,7 +364,7 @@ def _applied(life: Life, change: Change, logical: Mapping[int, LogicalQuery]) ->
         registry=registry,
         statistics=change.statistics,
         editions={**life.editions, change.version: edition},
-        records={**life.records, **{r.uid: r for r in change.created}},
+        records={**life.records, **{r.uid: r for r in (*change.created, *change.moved)}},
         ends={**life.ends, **{e.uid: e for e in change.deleted}},
         changes=life.changes + 1,
     )

@@ -57,6 +57,12 @@ class Roster:
         if known is None or known.has_ended:
             return None
         if name in self._restored and _is_same(known, logical, sink):
+            if sink.options != known.sink.options:
+                raise QueryError(
+                    f"query {name!r} came back from the checkpoint and runs with other options of "
+                    f"its sink: {dict(known.sink.options)}",
+                    choices=("those", "or ask for it before session.start()"),
+                )
             self._restored.discard(name)
             return known
         raise QueryError(

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
@@ -27,7 +27,7 @@ from headrace.runtime import life as lives
 from headrace.runtime.explain import explain_plan, explain_query
 from headrace.runtime.gate import Gate
 from headrace.runtime.journal import Journal
-from headrace.runtime.life import Create, Instruction, Life, Request, Step, Stop
+from headrace.runtime.life import Create, Instruction, Life, Move, Request, Step, Stop
 from headrace.runtime.listeners import Listeners
 from headrace.runtime.locks import OrderedLock
 from headrace.runtime.plans import PlanBook
@@ -36,6 +36,7 @@ from headrace.runtime.state import InputState, PipelineState
 from headrace.spark.ingest.culprits import reason_of
 from headrace.spark.pipeline.handover import HandOver
 from headrace.spark.query import Query
+from headrace.spark.sinks import recorded
 from headrace.spark.streams import Stream
 from headrace.spark.worker.plans import Broadcasts, PlanHandle
 from headrace.types import Clock, QueryUid
@@ -197,6 +198,13 @@ class Keeper(ABC):
         uid = int(query.uid)
         self._handles[uid], self._sinks[uid] = query, query.sink
         self._handover.add(query)
+
+    def _note_sink(self, uid: int) -> None:
+        """Who asks for a query of the checkpoint may give its sink other options."""
+        record = self._life.records[uid]
+        sink = recorded(self._sinks[uid])
+        if record.sink != sink:
+            self._requests.append(Move(replace(record, sink=sink)))
 
     def nudge(self) -> None:
         """Serve requests now if nobody has the turn; otherwise whoever has it does so."""

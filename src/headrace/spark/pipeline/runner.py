@@ -118,11 +118,8 @@ class Pipeline(Keeper):
             state=now.state.after_input(self.stream.name, replace(given, offsets=begins)),
         )
         gone = {e.uid: e for change in found.changes for e in change.deleted}
-        made = {
-            record.uid: remake(record, gone.get(record.uid))
-            for change in found.changes
-            for record in change.created
-        }
+        records = {r.uid: r for change in found.changes for r in (*change.created, *change.moved)}
+        made = {uid: remake(record, gone.get(uid)) for uid, record in records.items()}
         for uid, one in made.items():
             if uid not in gone:
                 self._add(one.query)
@@ -149,6 +146,7 @@ class Pipeline(Keeper):
         for uid, sink in self._sinks.items():
             sink.rewind(self._life.state.txn, uid)
             made[uid].noted.rewind(self._life.state.txn, uid)
+            self._note_sink(uid)
         if found.state is None:
             # From now on, a stream without any commit has lost them.
             self._journal.commit(self._life.state)
