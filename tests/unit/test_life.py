@@ -87,6 +87,8 @@ class Machine:
         restored = lives.restored(Life(state), found.changes, known, found.begun, found.before)
         self.life = replace(restored, status="running")
         self.journal.drop_orphans(state.files | self.life.doomed)
+        if found.state is None:
+            self.journal.commit(state)  # from now on, who has no commit has lost them
         if self.life.begun is not None:
             self.transact()
 
