@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+import os
+from pathlib import Path
+from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import headrace as hr
 from headrace.testing import ManualClock, MemoryStream
@@ -129,3 +133,46 @@ def test_only_a_number_alone_is_the_place_of_a_column(
     text = f"SELECT k, COUNT(*) AS n FROM t {WINDOW}, k ORDER BY {order} LIMIT 2"
     (found,) = _answers(spark, text)
     assert [k for k, _ in found] == keys
+
+
+@pytest.mark.parametrize("sharing", ["auto", "off"])
+@pytest.mark.parametrize("lane", ["arrow", "frame"])
+def test_times_without_a_zone_are_told_apart_in_the_hour_that_a_zone_leaves_out(
+    spark: SparkSession, tmp_path: Path, lane: str, sharing: Literal["auto", "off"]
+) -> None:
+    own = spark.newSession()
+    own.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    schema = pa.schema([("k", pa.int64()), ("time", pa.timestamp("us"))])
+    night = dt.datetime(2024, 3, 31, 0, 30, 0, 1)
+    times = [night + dt.timedelta(minutes=20 * n) for n in range(18)]
+    times += [dt.datetime(1583, 1, 1, 2, 3, 4, 999_999), dt.datetime(1969, 12, 31, 23, 59, 59, 1)]
+    tuples = pa.table({"k": list(range(20)), "time": sorted(times)}, schema)
+    # Nothing is later: this one closes the windows of the others.
+    last = pa.table({"k": [None], "time": [dt.datetime(9000, 1, 1)]}, schema)
+    texts = [
+        f"SELECT window.start, {made} AS n, MAX(time) AS latest FROM t {where} "
+        "GROUP BY window(time, '1 hour')"
+        for made, where in (("COUNT(*)", ""), ("SUM(k + 1)", ""), ("COUNT(k)", "WHERE k % 7 < 6"))
+    ]
+    own.createDataFrame(
+        tuples, from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    ).createOrReplaceTempView("t")
+    expected = [sorted(map(tuple, own.sql(text).collect())) for text in texts]
+    source: MemoryStream | DataFrame = MemoryStream(schema)
+    if lane == "frame":
+        for number, table in enumerate((tuples, last)):
+            pq.write_table(table, tmp_path / f"{number}.parquet")
+            os.utime(tmp_path / f"{number}.parquet", (number, number))  # read in this order
+        read = own.readStream.schema("k BIGINT, time TIMESTAMP_NTZ")
+        source = read.option("maxFilesPerTrigger", 1).parquet(str(tmp_path)).select("*")
+    with hr.Session(own, clock=ManualClock(), sharing=sharing) as session:
+        session.stream("t", source, event_time="time", max_ahead=None)
+        queries = [session.sql(text) for text in texts]
+        session.start()
+        if isinstance(source, MemoryStream):
+            source.push(tuples)
+            session.process_all_available()
+            source.push(last)
+        session.process_all_available()
+        found = [[tuple(r.values()) for r in q.collect().to_pylist()] for q in queries]
+    assert [sorted(f) for f in found] == expected

@@ -130,12 +130,14 @@ def _stacked(answers: Iterable[Answer]) -> Iterator[tuple[Answer, tuple[Ints, In
     A query then has a number for each of its windows; starts and ends are told row by row.
     """
     waiting: dict[object, list[Answer]] = {}
+    rows: dict[object, int] = {}
     for one in answers:
         # Answers from one layout and answers merged from several may share their keys.
         place = (id(one.keys), *(s.partial for s in one.states))
-        stack = waiting.setdefault(place, [])
-        stack.append(one)
-        if sum(len(a.rows) for a in stack) > _STACK_ROWS:
+        waiting.setdefault(place, []).append(one)
+        rows[place] = rows.get(place, 0) + len(one.rows)
+        if rows[place] > _STACK_ROWS:
+            del rows[place]
             yield _one_stack(waiting.pop(place))
     for stack in waiting.values():
         yield _one_stack(stack)

@@ -51,17 +51,17 @@ def combine_sparse(
         by_layout.setdefault(id(layout), (layout, []))[1].append(cells)
     merged = [(merge_cells(cells).sparse(), layout) for layout, cells in by_layout.values()]
     codes, table = unify_keys([c.keys for c, _ in merged]) if merged else ([], pa.table({}))
-    coordinates = [c.coordinates for c, _ in merged]
+    coordinates = [_by_slice(c) for c, _ in merged]
     for window, uids in due:
         pieces = []
-        for (cells, layout), code, (slice_of, column, key) in zip(
+        for (cells, layout), code, (at, begins, column, key) in zip(
             merged, codes, coordinates, strict=True
         ):
             asked = [n for n, u in enumerate(uids) if u in layout.place]
             if not asked:
                 continue
             first, last = np.searchsorted(cells.slices, window)
-            inside = np.flatnonzero((slice_of >= first) & (slice_of < last))
+            inside = at[begins[first] : begins[last]]
             members = [layout.place[uids[n]] for n in asked]
             wanted = [s for s in cells.states if partials is None or s.partial in partials]
             rows, states = cells.rows[inside], [s.take(inside) for s in wanted]
@@ -71,6 +71,14 @@ def combine_sparse(
             pieces.append((np.array(asked)[piece[0]], *piece[1:]))
         if pieces:
             yield _answer(window, uids, table, pieces)
+
+
+def _by_slice(cells: Cells) -> tuple[Ints, Ints, Ints, Ints]:
+    """The cells by their slices, where each slice begins in that order, their columns and keys."""
+    slice_of, column, key = cells.coordinates
+    at = np.argsort(slice_of, kind="stable")
+    begins = np.searchsorted(slice_of[at], np.arange(len(cells.slices) + 1))
+    return at, begins, column, key
 
 
 Piece = tuple[Ints, Ints, Ints, list[State]]

@@ -144,8 +144,11 @@ def combine_dense(
     grid = _Grid.of(blocks, codes, table.num_rows, partials)
     sums = grid.sums() if grid.sums_pay(due) else {}
     rest = [k for k in range(len(grid.names)) if k not in sums]
-    for end in sorted({w[1] for w, _ in due}):
-        wanted = sorted(((w, u) for w, u in due if w[1] == end), key=lambda d: -d[0][0])
+    by_end: dict[int, list[Due]] = {}
+    for one in due:
+        by_end.setdefault(one[0][1], []).append(one)
+    for end, ending in sorted(by_end.items()):
+        wanted = sorted(ending, key=lambda d: -d[0][0])
         totals = _Totals(grid)
         last = at = int(np.searchsorted(grid.starts, end))
         for window, uids in wanted:
@@ -253,7 +256,9 @@ class _Grid:
     def sums_pay(self, due: Sequence[Due]) -> bool:
         """Whether windows share so many slices that sums over all slices before each one pay."""
         size = (len(self.starts) + 1) * (self.columns + 1) * self.keys
-        first = {end: min(w[0] for w, _ in due if w[1] == end) for end in {w[1] for w, _ in due}}
+        first: dict[int, int] = {}
+        for (begin, end), _ in due:
+            first[end] = min(begin, first.get(end, begin))
         edges = np.searchsorted(self.starts, list(first.items()))
         laid = int((edges[:, 0] - edges[:, 1]).sum())
         return size <= _LARGEST_SUMS and laid > 3 * len(self.starts)

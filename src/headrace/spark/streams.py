@@ -172,7 +172,11 @@ class Stream:
         name = quoted(column.name)
         if column.type == "timestamp":
             return f"unix_micros({name})"
-        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', {name})"
+        # Differences of such times go by way of the session's zone, which lacks an hour in spring.
+        return (
+            f"(unix_date(CAST({name} AS DATE)) * 86400000000L + hour({name}) * 3600000000L + "
+            f"minute({name}) * 60000000L + CAST(extract(SECOND FROM {name}) * 1000000 AS BIGINT))"
+        )
 
     @property
     def arrow_schema(self) -> pa.Schema:

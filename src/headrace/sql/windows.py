@@ -16,6 +16,8 @@ from headrace.types import duration_us
 _NAMES = {"window", "session_window"}
 _FORMS = "window(time, size[, slide[, start]]) or session_window(time, gap)"
 _LONGEST_US = 10_000 * 366 * 86_400_000_000
+MOST_AT_ONCE = 20_000
+"""So many windows of one query may a tuple lie in; a week by the minute are 10,080."""
 _ANY = "'1 day'"
 """A duration that is as short as any that can be written."""
 
@@ -59,6 +61,14 @@ class WindowCall:
             if slide > size:
                 raise error_at(
                     text, self.durations[1].span, "the slide may not be longer than the window"
+                )
+            if size > MOST_AT_ONCE * slide:
+                raise error_at(
+                    text,
+                    self.durations[1].span,
+                    f"every tuple would lie in {-(-size // slide):,} windows",
+                    f"at most {MOST_AT_ONCE:,}: a longer slide, or a shorter window",
+                    kind=UnsupportedQuery,
                 )
         if abs(offset) >= slide:
             raise error_at(

@@ -382,6 +382,10 @@ SELECT k FROM t WHERE concat(s, repeat('a', 100000)) RLIKE '(a|b)*+c'
 --@ refused: too long to be searched
 SELECT levenshtein(repeat(s, 100000), 'abc') AS z FROM t
 
+--@ window-slides-by-little: every tuple would lie in ten million windows
+--@ refused: every tuple would lie in
+SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds', '1 microsecond')
+
 --@ sum-of-very-many: nested as deep as it is long, once it has parentheses
 --@ refused: too many operations
 SELECT i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i AS z FROM t
