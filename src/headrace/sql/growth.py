@@ -9,6 +9,7 @@ letter by letter, has a lower bound: the time grows with the square of its lengt
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 from headrace.errors import QueryError, UnsupportedQuery
@@ -29,6 +30,8 @@ _COUNTS = {
     "BinaryPad": 1,
 }
 """By kind: which argument says how long it becomes."""
+_DIGITS = {"Round", "BRound", "RoundCeil", "RoundFloor", "FormatNumber"}
+"""Their second argument says how many digits are made."""
 _SEARCHED = {
     **dict.fromkeys(
         "RLike RegExpReplace RegExpExtract RegExpExtractAll RegExpInStr RegExpCount RegExpSubStr "
@@ -90,6 +93,13 @@ def _length(node: Node) -> float:
     if node.kind in _COUNTS:
         place = _COUNTS[node.kind]
         return _range(node.children[place])[1] if place < len(node.children) else math.inf
+    if node.kind in _DIGITS and len(node.children) > 1:
+        low, high = _range(node.children[1])
+        return 1.0 if node.children[1].type.startswith("string") else max(-low, high)
+    if node.kind == "FormatString":
+        return _formatted(node.children[0])
+    if node.kind == "ArrayAggregate":
+        return math.inf if copies(node) > 1 else 1.0
     if node.kind == "Sequence":
         (low, high), (first, last) = _range(node.children[0]), _range(node.children[1])
         step = _range(node.children[2]) if len(node.children) > 2 else (1.0, 1.0)
@@ -109,3 +119,49 @@ def _range(node: Node) -> Range:
             return (0.0, 0.0) if node.value is None else _ANY
         return value, value
     return _RANGES.get(node.type, _ANY)
+
+
+def _formatted(template: Node) -> float:
+    """The widths and precisions that a format asks for, together."""
+    if not template.is_constant:
+        return math.inf
+    return float(sum(int(n[:12]) for n in re.findall(r"\d+", str(template.value or ""))))
+
+
+_KEEP = frozenset(
+    """Substring Left Right Slice StringTrim StringTrimLeft StringTrimRight StringTrimBoth Upper
+    Lower Reverse ArrayFilter ArraySort SortArray ArrayDistinct ArrayRemove ArrayExcept ArrayCompact
+    GetStructField GetArrayItem GetMapValue ElementAt Get MapKeys MapValues MapFilter Cast
+    Collate""".split()
+)
+"""What they make is not longer than their first argument."""
+_JOIN = frozenset(
+    """Concat ConcatWs CreateArray CreateNamedStruct CreateMap MapConcat ArrayAppend ArrayPrepend
+    ArrayInsert ArrayUnion""".split()
+)
+"""What they make is as long as all their arguments together."""
+_CHOOSE = frozenset("If CaseWhen Coalesce Greatest Least NaNvl".split())
+_GROWING = ("string", "binary", "array", "map", "struct")
+
+
+def copies(aggregate: Node) -> float:
+    """How often what was accumulated stands in what `aggregate` makes of it for one item more: with
+    two copies it doubles for every item."""
+    merge = aggregate.children[2]
+    body, accumulated = merge.children[0], merge.children[1]
+
+    def of(node: Node) -> float:
+        if not node.type.startswith(_GROWING):
+            return 0.0
+        if node.kind == "NamedLambdaVariable":
+            return float(node.name == accumulated.name)
+        inside = [of(c) for c in node.children]
+        if node.kind in _JOIN:
+            return sum(inside)
+        if node.kind in _CHOOSE:
+            return max(inside, default=0.0)
+        if node.kind in _KEEP:
+            return inside[0]
+        return math.inf if any(inside) else 0.0
+
+    return of(body)

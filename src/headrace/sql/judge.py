@@ -23,6 +23,13 @@ _PARSED = {
     "SubqueryAlias", "UnresolvedSubqueryColumnAliases", "UnresolvedRelation", "LimitAll",
 }  # fmt: skip
 _NAMED = {"SubqueryAlias", "UnresolvedSubqueryColumnAliases", "UnresolvedRelation"}
+_READ_BY_ANALYSIS = {
+    **dict.fromkeys(("to_char", "to_varchar", "to_number", "try_to_number"), 1),
+    **dict.fromkeys(("from_json", "from_csv"), 1),
+    **dict.fromkeys(("schema_of_json", "schema_of_csv"), 0),
+}
+"""By function: the argument that is a format, a schema or an example."""
+_LONGEST_FORMAT, _DEEPEST_SCHEMA = 4_000, 100
 _OURS = {"kmeans", "kmeans_cost"}
 _BUILTIN = (["builtin"], ["system", "builtin"])
 _NOW = re.compile(r"'\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
@@ -100,12 +107,30 @@ def _refuse_unresolved(text: str, node: Node) -> None:
         *qualifier, name = [n.lower() for n in node.names]
         if name in _OURS and not qualifier:
             return
+        _refuse_long_format(text, node, name)
         if not node.builtin or (qualifier and qualifier not in _BUILTIN):
             full = ".".join(node.names)
             raise error_at(
                 text, node.span, f"there is no function {full!r} built into Spark",
                 "functions of a catalogue or of Python are not run",
             )  # fmt: skip
+
+
+def _refuse_long_format(text: str, call: Node, name: str) -> None:
+    """Spark reads formats and schemas while it analyzes a text, and long ones take their time."""
+    place = _READ_BY_ANALYSIS.get(name)
+    if place is None or place >= len(call.children):
+        return
+    told = call.children[place]
+    if told.kind == "UnresolvedFunction" and told.names[-1].lower() in _READ_BY_ANALYSIS:
+        return
+    value = str(told.value) if told.is_constant else None
+    if value is None or len(value) > _LONGEST_FORMAT or value.count("<") > _DEEPEST_SCHEMA:
+        raise error_at(
+            text, told.span or call.span, f"{name} reads this before anything runs",
+            f"a constant of at most {_LONGEST_FORMAT:,} characters, nested {_DEEPEST_SCHEMA} deep",
+            kind=UnsupportedQuery,
+        )  # fmt: skip
 
 
 def refuse_unlisted(text: str, nodes: Iterable[Node]) -> None:

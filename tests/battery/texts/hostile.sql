@@ -386,6 +386,46 @@ SELECT levenshtein(repeat(s, 100000), 'abc') AS z FROM t
 --@ refused: every tuple would lie in
 SELECT window.start, COUNT(*) AS n FROM t GROUP BY window(time, '10 seconds', '1 microsecond')
 
+--@ aggregate-that-doubles: a text twice as long for every item
+--@ refused: longer than
+SELECT aggregate(array(1, 2, 3), s, (a, x) -> concat(a, a)) AS z FROM t
+
+--@ aggregate-that-doubles-aside: hidden in an array
+--@ refused: longer than
+SELECT aggregate(array(1, 2, 3), array(s), (a, x) -> flatten(array(a, a))) AS z FROM t
+
+--@ aggregate-that-replaces: every letter becomes two
+--@ refused: longer than
+SELECT aggregate(array(1, 2, 3), s, (a, x) -> replace(a, 'a', 'aa')) AS z FROM t
+
+--@ aggregate-that-appends: one copy of what was there
+--@ equal
+SELECT aggregate(array(1, 2, 3), s, (a, x) -> CASE WHEN a = '' THEN '' ELSE concat(a, x) END) AS z FROM t
+
+--@ aggregate-into-struct: a count and a text
+--@ equal
+SELECT aggregate(array(1, 2), named_struct('n', 0, 's', ''), (a, x) -> named_struct('n', a.n + x, 's', concat(a.s, x)), a -> concat(a.n, a.s)) AS z FROM t
+
+--@ format-string-wide: a width of a gigabyte
+--@ refused: longer than
+SELECT format_string('%1000000000d', i) AS z FROM t
+
+--@ round-to-very-many-digits: of which most are zeros
+--@ refused: longer than
+SELECT round(d, 1000000000) AS z FROM t
+
+--@ format-number-of-very-many-digits: the same as a text
+--@ refused: longer than
+SELECT format_number(d, 1000000000) AS z FROM t
+
+--@ to-char-long-format: read while the text is analyzed
+--@ refused: reads this before
+SELECT to_char(i, repeat('9,', 300000)) AS z FROM t
+
+--@ from-json-deep-schema: a schema nested very deep
+--@ refused: reads this before
+SELECT from_json(s, 'array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<array<int>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>>') AS z FROM t
+
 --@ sum-of-very-many: nested as deep as it is long, once it has parentheses
 --@ refused: too many operations
 SELECT i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i AS z FROM t
