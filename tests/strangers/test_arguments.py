@@ -35,6 +35,9 @@ def session(spark: SparkSession) -> Iterator[hr.Session]:
         ({"sink_timeout": 5}, "5 is not a duration"),
         ({"clock": 3}, "clock is 3"),
         ({"checkpoint": 3}, "checkpoint is 3"),
+        ({"checkpoint": ""}, "checkpoint is ''"),
+        ({"checkpoint": "a\0b"}, "checkpoint is 'a"),
+        ({"checkpoint": "nosuch://a/b"}, "nosuch://a/b cannot be opened"),
     ],
 )
 def test_of_a_session(spark: SparkSession, given: dict[str, Any], why: str) -> None:
@@ -72,6 +75,9 @@ def three(table: pa.Table, txn: int, more: int) -> None: ...
         ({"text": b"SELECT 1"}, "the text of a query is b"),
         ({"name": 3}, "the name of a query is 3"),
         ({"name": ""}, "the name of a query is ''"),
+        ({"name": "a\ud800"}, "name of a query has .* at character 2, which is no character"),
+        ({"text": f"{TEXT} -- \ud800"}, "text of a query has .* no character"),
+        ({"options": {"path": "\udfff"}}, "option of a sink has .* no character"),
         ({"options": 3}, "options is 3"),
         ({"sink": 3}, "sink is 3"),
         ({"sink": lambda: None}, r"takes \(\)"),
@@ -103,3 +109,12 @@ def test_nothing_is_taken_after_the_close(spark: SparkSession) -> None:
     for call in (lambda: closed.on_output(print), lambda: closed.forward(False)):
         with pytest.raises(hr.ExecutionError, match="the session is closed"):
             call()
+
+
+@pytest.mark.parametrize("timeout", ["1", -1, float("nan"), float("inf"), True])
+def test_of_what_waits(session: hr.Session, timeout: Any) -> None:
+    query = session.sql(TEXT, name=f"waits {timeout}")
+    for wait in (query.await_active, query.results):
+        with pytest.raises(hr.QueryError, match="timeout_s is"):
+            wait(timeout)
+    query.stop()

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyarrow import fs
 
+from headrace.errors import QueryError
+
 _HIDDEN = re.compile(r"\..+\.[0-9a-f]{8}")
 """Names of the temporary files of `write` and `create`."""
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}
@@ -27,14 +29,15 @@ _NOT_FOR_FOLDERS = {errno.EINVAL, errno.EBADF, errno.EACCES, errno.EISDIR}
 
 
 def _filesystem(address: str) -> tuple[fs.FileSystem, str]:
-    found, path = (
-        fs.FileSystem.from_uri(address)
-        if "://" in address
-        else (
-            fs.LocalFileSystem(use_mmap=True),
-            address,
-        )
-    )
+    if "://" not in address:
+        return fs.LocalFileSystem(use_mmap=True), address
+    try:
+        found, path = fs.FileSystem.from_uri(address)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise QueryError(
+            f"{address} cannot be opened: {error}",
+            choices=("a local path", "or an address that pyarrow.fs knows, as hdfs:// or s3://"),
+        ) from error
     return found, path
 
 

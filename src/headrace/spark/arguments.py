@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import threading
 from collections.abc import Callable, Mapping
 
 from headrace.errors import QueryError
@@ -23,6 +24,10 @@ def check_kind(what: str, value: object, kind: type | tuple[type, ...], like: st
 def check_session(checkpoint: object, clock: object, trigger: str, concurrency: object) -> None:
     """Of `Session`."""
     check_kind("checkpoint", checkpoint, (str, os.PathLike, type(None)), "a folder, or None")
+    if checkpoint is not None:
+        check_storable("the checkpoint", str(checkpoint))
+        if not str(checkpoint) or "\0" in str(checkpoint):
+            raise QueryError(f"checkpoint is {checkpoint!r}", choices=("a folder, or None",))
     if clock is not None and not callable(getattr(clock, "now", None)):
         raise QueryError(f"clock is {clock!r}", choices=("an object with now()", "None"))
     if concurrency is not None:
@@ -46,10 +51,41 @@ def check_stream_name(name: object) -> None:
 def check_asked(text: object, name: object, options: object) -> None:
     """Of `Session.sql`."""
     check_kind("the text of a query", text, str, "SQL, as a str")
-    if name is not None and (not isinstance(name, str) or not name):
-        raise QueryError(f"the name of a query is {name!r}", choices=("a text", "None"))
+    assert isinstance(text, str)
+    check_storable("the text of a query", text)
+    if name is not None:
+        if not isinstance(name, str) or not name:
+            raise QueryError(f"the name of a query is {name!r}", choices=("a text", "None"))
+        check_storable("the name of a query", name)
     if options is not None:
         check_kind("options", options, Mapping, "a mapping of names and values")
+        assert isinstance(options, Mapping)
+        for key, value in options.items():
+            check_storable("an option of a sink", f"{key}{value}")
+
+
+def check_storable(what: str, text: str) -> None:
+    """Half a pair of surrogates is no character: no file and no other process takes it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise QueryError(
+            f"{what} has {text[error.start]!a} at character {error.start + 1}, which is no "
+            "character of Unicode",
+            choices=("a text that can be encoded as UTF-8",),
+        ) from None
+
+
+def check_timeout(timeout_s: object) -> None:
+    """Of what waits: None for ever, else a number of seconds."""
+    if timeout_s is None:
+        return
+    if isinstance(timeout_s, (int, float)) and not isinstance(timeout_s, bool):
+        if 0 <= timeout_s <= threading.TIMEOUT_MAX:  # NaN is not
+            return
+    raise QueryError(
+        f"timeout_s is {timeout_s!r}", choices=("a number of seconds, 0 or more", "None")
+    )
 
 
 def check_sink_function(function: Callable[..., object]) -> None:

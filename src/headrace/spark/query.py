@@ -19,6 +19,7 @@ from headrace.runtime.counters import Counters
 from headrace.runtime.entries import QueryRecord
 from headrace.runtime.locks import OrderedLock
 from headrace.runtime.results import Budget, Limits, Results, ResultsLog
+from headrace.spark.arguments import check_timeout
 from headrace.spark.sinks import recorded
 from headrace.types import BEGINNING, QueryUid, Status, duration_us, to_datetime
 
@@ -143,6 +144,7 @@ class Query:
         Raises ExecutionError when it has failed or was stopped before, when the session is closed,
         or when it is not active after ``timeout_s`` seconds (default: wait for ever).
         """
+        check_timeout(timeout_s)
         if self._pipeline is not None:
             self._pipeline.nudge()
         with self._changed:
@@ -198,6 +200,7 @@ class Query:
         tells how many windows and rows fell out before they were read. Needs the memory sink, else
         raises QueryError.
         """
+        check_timeout(timeout_s)
         return Results(self._kept("results()"), self._changed, self._is_over, timeout_s)
 
     def collect(self) -> pa.Table:
