@@ -7,6 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from headrace.errors import QueryError
 from headrace.types import duration_us
@@ -76,13 +77,13 @@ def check_storable(what: str, text: str) -> None:
         ) from None
 
 
-def check_timeout(timeout_s: object) -> None:
+def check_timeout(timeout_s: Any) -> None:
     """Of what waits: None for ever, else a number of seconds."""
     if timeout_s is None:
         return
-    if isinstance(timeout_s, (int, float)) and not isinstance(timeout_s, bool):
-        if 0 <= timeout_s <= threading.TIMEOUT_MAX:  # NaN is not
-            return
+    is_number = isinstance(timeout_s, (int, float)) and not isinstance(timeout_s, bool)
+    if is_number and 0 <= timeout_s <= threading.TIMEOUT_MAX:  # NaN is not
+        return
     raise QueryError(
         f"timeout_s is {timeout_s!r}", choices=("a number of seconds, 0 or more", "None")
     )
