@@ -16,20 +16,23 @@ from headrace.errors import QueryError, UnsupportedQuery
 from headrace.sql.text import error_at
 from headrace.sql.tree import Node
 
-LONGEST = 1_000_000
-"""So many items or characters may be made for one expression of a tuple."""
+LONGEST = 10_000
+"""So many times as much as the tuple has may be made by one expression of it."""
+USUAL = 100
+"""So many items or characters are reckoned for a column, where those of several multiply."""
 LONGEST_SEARCHED = 1_000
 """So many characters may the text itself add to what is searched."""
 
-_COUNTS = {
-    "StringRepeat": 1,
-    "ArrayRepeat": 1,
-    "StringSpace": 0,
-    "StringLPad": 1,
-    "StringRPad": 1,
-    "BinaryPad": 1,
-}
+_TIMES = {"StringRepeat": 1, "ArrayRepeat": 1}
+"""By kind: which argument says how many times as long it becomes."""
+_COUNTS = {"StringSpace": 0, "StringLPad": 1, "StringRPad": 1, "BinaryPad": 1}
 """By kind: which argument says how long it becomes."""
+_WIDER = {
+    "Hex": 2, "Base64": 2, "Base32": 2, "Quote": 2, "StructsToJson": 2, "UrlEncode": 3, "Encode": 4,
+}  # fmt: skip
+"""By kind: how many characters are made of one."""
+_FOR_EACH = {"StringReplace": 2, "RegExpReplace": 2, "ArrayJoin": 1, "ConcatWs": 0}
+"""By kind: the text that is put in for each letter or item."""
 _DIGITS = {"Round", "BRound", "RoundCeil", "RoundFloor", "FormatNumber"}
 """Their second argument says how many digits are made."""
 _SEARCHED = {
@@ -62,13 +65,54 @@ def refuse_growth(text: str, nodes: Iterable[Node]) -> None:
 
 
 def _refuse_longer(text: str, top: Node, longest: int, reason: str) -> None:
-    made, growing = 1.0, None
-    for node in top.walk():
-        length = _length(node)
-        if length > 1:
-            made, growing = made * length, node
-    if made > longest and growing is not None:
+    made, growing = _made(top)
+    if made > longest:
         raise _too_long(text, growing, longest, reason)
+
+
+def _made(node: Node) -> tuple[float, Node]:
+    """How many times as much as there was is made or looked at, and where it becomes that much."""
+    bodies = [c.children[0] for c in node.children if c.kind == "LambdaFunction"]
+    rest = [c for c in node.children if c.kind != "LambdaFunction"]
+    inside = max((_made(c) for c in rest), key=lambda m: m[0], default=(1.0, node))
+    if bodies:
+        items = max((_items(c) for c in rest), default=1.0)
+        body, _ = max((_made(b) for b in bodies), key=lambda m: m[0])
+        if node.kind == "ArrayAggregate" and copies(node) > 1:
+            body = math.inf
+        return max((items * body, node), inside, key=lambda m: m[0])
+    times = _times(node)
+    if times > 1:
+        return inside[0] * times, node
+    return max((_length(node), node), inside, key=lambda m: m[0])
+
+
+def _items(array: Node) -> float:
+    """How many items a function goes through."""
+    if array.kind in ("CreateArray", "CreateMap"):
+        return float(len(array.children))
+    made, _ = _made(array)
+    varies = any(n.kind in ("AttributeReference", "NamedLambdaVariable") for n in array.walk())
+    return max(made, USUAL) if varies else made
+
+
+def _times(node: Node) -> float:
+    """How many times as long as its arguments it may become; 1 for what does not grow."""
+    if node.kind in _TIMES:
+        place = _TIMES[node.kind]
+        return _range(node.children[place])[1] if place < len(node.children) else math.inf
+    if node.kind in _FOR_EACH and len(node.children) > _FOR_EACH[node.kind]:
+        put = node.children[_FOR_EACH[node.kind]]
+        if not put.is_constant:
+            return USUAL
+        return max(_written(put) / _searched(node), 1.0)
+    return _WIDER.get(node.kind, 1.0)
+
+
+def _searched(node: Node) -> float:
+    """How long the text is that is replaced."""
+    sought = node.children[1]
+    return max(_written(sought), 1.0) if node.kind == "StringReplace" else 1.0
 
 
 def _too_long(text: str, node: Node, longest: int, reason: str) -> QueryError:
@@ -76,7 +120,8 @@ def _too_long(text: str, node: Node, longest: int, reason: str) -> QueryError:
         text,
         node.span,
         f"{reason}, for each tuple",
-        f"constants that make at most {longest:,} items or characters",
+        f"constants that make at most {longest:,} items or characters, and fewer functions of "
+        "arrays inside each other",
         kind=UnsupportedQuery,
     )
 
@@ -89,7 +134,7 @@ def _written(node: Node) -> int:
 
 
 def _length(node: Node) -> float:
-    """How long it may become; 1 for what does not grow."""
+    """How long it may become whatever its arguments are; 1 for what does not grow."""
     if node.kind in _COUNTS:
         place = _COUNTS[node.kind]
         return _range(node.children[place])[1] if place < len(node.children) else math.inf
@@ -98,8 +143,6 @@ def _length(node: Node) -> float:
         return 1.0 if node.children[1].type.startswith("string") else max(-low, high)
     if node.kind == "FormatString":
         return _formatted(node.children[0])
-    if node.kind == "ArrayAggregate":
-        return math.inf if copies(node) > 1 else 1.0
     if node.kind == "Sequence":
         (low, high), (first, last) = _range(node.children[0]), _range(node.children[1])
         step = _range(node.children[2]) if len(node.children) > 2 else (1.0, 1.0)
