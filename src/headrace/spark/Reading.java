@@ -39,10 +39,14 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public final class Reading {
   private static final String RAW = "__headrace_raw_";
+  /** So many nodes more may expressions have once columns are replaced by what they are made of. */
+  private static final long MOST_ADDED = 5000;
   private final String text;
   private final List numbered = new ArrayList();
   private final Map same = new HashMap();
   private final Map computed = new HashMap();
+  private final Map sizes = new HashMap();
+  private long added = 0;
   private final Map declared = new HashMap();
   private final Map standsOverStream = new HashMap();
   private final Map standsOverResults = new HashMap();
@@ -386,6 +390,10 @@ public final class Reading {
     List own = new ArrayList();
     for (int i = 0; i < operator.expressions().size(); i++) {
       Expression e = (Expression) operator.expressions().apply(i);
+      long size = sizeOf(e);
+      if (e instanceof Alias) sizes.put(((Alias) e).exprId(), Long.valueOf(size));
+      if (!(e instanceof AttributeReference)) added += size - nodesOf(e);
+      if (added > MOST_ADDED) throw new TooLarge();
       own.add(inlined(e));
       if (e instanceof Alias) {
         Alias alias = (Alias) e;
@@ -401,6 +409,34 @@ public final class Reading {
       }
     }
     return own;
+  }
+
+  /** How large it is once columns are replaced by what they are computed from. */
+  private long sizeOf(Expression e) {
+    if (e instanceof AttributeReference) {
+      Long known = (Long) sizes.get(((AttributeReference) e).exprId());
+      return known == null ? 1 : known.longValue();
+    }
+    long size = 1;
+    for (int i = 0; i < e.children().size(); i++) {
+      size += sizeOf((Expression) e.children().apply(i));
+    }
+    return size;
+  }
+
+  private static long nodesOf(Expression e) {
+    long nodes = 1;
+    for (int i = 0; i < e.children().size(); i++) {
+      nodes += nodesOf((Expression) e.children().apply(i));
+    }
+    return nodes;
+  }
+
+  /** A column that is twice the one before it, twenty times over, would be a million of the first. */
+  private static final class TooLarge extends RuntimeException {
+    TooLarge() {
+      super("columns that are made of each other become too large");
+    }
   }
 
   private Expression inlined(Expression e) {

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StructType
 
-from headrace.errors import QueryError, near
+from headrace.errors import QueryError, UnsupportedQuery, near
 from headrace.kernels.holistic import HllTables
 from headrace.kernels.kmeans import kmeans
 from headrace.query.schema import Column, StreamSchema
@@ -103,6 +103,11 @@ def _refused(error: Mapping[str, Any], stream: StreamSchema | None) -> QueryErro
             column=column,
             construct=named,
             choices=near(named.split(".")[-1], [c.name for c in stream.columns]),
+        )
+    if error["kind"] == "TooLarge":
+        return UnsupportedQuery(
+            "result columns that are made of each other become too large",
+            choices=("use a computed column fewer times in those that come after it",),
         )
     if error["kind"] == "StackOverflowError":
         return QueryError(

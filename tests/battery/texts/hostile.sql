@@ -442,6 +442,14 @@ SELECT size(transform(split(s, ''), a -> size(transform(split(s, ''), b -> size(
 --@ equal
 SELECT transform(array(1, 2), a -> aggregate(split(s, ' '), 0, (x, y) -> x + length(y) + a)) AS z FROM t
 
+--@ columns-that-double: each is twice the one before it
+--@ refused: made of each other
+SELECT concat(s, s) AS a0, concat(a0, a0) AS a1, concat(a1, a1) AS a2, concat(a2, a2) AS a3, concat(a3, a3) AS a4, concat(a4, a4) AS a5, concat(a5, a5) AS a6, concat(a6, a6) AS a7, concat(a7, a7) AS a8, concat(a8, a8) AS a9, concat(a9, a9) AS a10, concat(a10, a10) AS a11, concat(a11, a11) AS a12, concat(a12, a12) AS a13, concat(a13, a13) AS a14, concat(a14, a14) AS a15, concat(a15, a15) AS a16, concat(a16, a16) AS a17, concat(a17, a17) AS a18, concat(a18, a18) AS a19, concat(a19, a19) AS a20, concat(a20, a20) AS a21, concat(a21, a21) AS a22, concat(a22, a22) AS a23, concat(a23, a23) AS a24, concat(a24, a24) AS a25, concat(a25, a25) AS a26, concat(a26, a26) AS a27, concat(a27, a27) AS a28, concat(a28, a28) AS a29, concat(a29, a29) AS a30 FROM t
+
+--@ columns-of-columns: each is made of the one before it
+--@ equal
+SELECT i + 1 AS a0, a0 * 2 AS a1, a1 * 2 AS a2, a2 * 2 AS a3, a3 * 2 AS a4, a4 * 2 AS a5, a5 * 2 AS a6, a6 * 2 AS a7, a7 * 2 AS a8 FROM t
+
 --@ sum-of-very-many: nested as deep as it is long, once it has parentheses
 --@ refused: too many operations
 SELECT i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i + i AS z FROM t
