@@ -37,7 +37,7 @@ class Intervals:
         """The class of every tuple."""
         if self.axis is None:
             return np.full(rows, self.table[0], dtype=np.int64)
-        return self.table[self.axis.codes(columns[self.axis.column])]
+        return self.axis.look_up(columns[self.axis.column], self.table)
 
 
 def class_space(group: Group) -> Intervals | Combinations:
