@@ -789,6 +789,7 @@ public final class Reading {
           || e instanceof AttributeReference
           || e instanceof InheritAnalysisRules
           || e instanceof Collate
+          || e instanceof CreateNamedStruct
           || e instanceof HigherOrderFunction;
     }
 
@@ -803,6 +804,14 @@ public final class Reading {
       }
       if (e instanceof AttributeReference) {
         return ((AttributeReference) e).withQualifier(toSeq(new ArrayList()));
+      }
+      if (e instanceof CreateNamedStruct) {
+        // As struct(…) it is written without the names of its fields, which may not be the columns'.
+        List parts = new ArrayList();
+        for (int i = 0; i < e.children().size(); i++) {
+          parts.add(written((Expression) e.children().apply(i), exactly, alike));
+        }
+        return raw("named_struct(" + String.join(", ", parts) + ")", e);
       }
       if (e instanceof InheritAnalysisRules) {
         List parts = new ArrayList();

@@ -36,8 +36,18 @@ _BOUND = "__headrace_bound_"
 _PARAMETERS = {"int"}
 
 
-class Unfaithful(UnsupportedQuery):
+class _Unfaithful(UnsupportedQuery):
     """Spark writes an expression in a way that it does not read as the same."""
+
+    def told(self) -> UnsupportedQuery:
+        """For the caller, who has no other way to write it left."""
+        return UnsupportedQuery(
+            self.reason,
+            line=self.line,
+            column=self.column,
+            construct=self.construct,
+            choices=self.choices,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +97,12 @@ def read(
     used = reader(plainly=True)
     try:
         query = used.read()
-    except Unfaithful:
+    except _Unfaithful:
         used = reader(plainly=False)
-        query = used.read()
+        try:
+            query = used.read()
+        except _Unfaithful as error:
+            raise error.told() from None
     return query, Found(stream, used.statement, tuple(calls), hint, tuple(used.constants))
 
 
@@ -303,13 +316,13 @@ class Reader:
                 node,
                 "this expression has too many operations one after the other for Spark's parser",
                 "fewer of them, or a column of the source that has the result",
-                kind=Unfaithful,
+                kind=_Unfaithful,
             )
         raise self._error(
             node,
             "Spark does not write this expression in a way that it reads again as the same",
-            "write it in another way, for instance named_struct(…) instead of struct(…)",
-            kind=Unfaithful,
+            "write it in another way",
+            kind=_Unfaithful,
         )
 
     def _error(

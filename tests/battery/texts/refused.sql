@@ -417,11 +417,3 @@ SELECT k FROM t UNION SELECT k FROM t
 --@ window-of-aeons: microseconds beyond what is counted
 --@ refused: longer than
 SELECT COUNT(*) FROM t GROUP BY window(time, '1000000000 days')
-
---@ struct-of-an-aggregate: Spark names its fields by what stands in it
---@ refused: named_struct
-SELECT window.start, struct(k, COUNT(*)) AS st FROM t GROUP BY window(time, '1 day'), k
-
---@ named-struct-of-an-aggregate: names that are written stay
---@ equal
-SELECT window.start, named_struct('k', k, 'n', COUNT(*)) AS st FROM t GROUP BY window(time, '1 day'), k

@@ -167,3 +167,15 @@ SELECT md5(bin), sha2(k, 256), crc32(bin), hash(k, i), xxhash64(k, v), base64(bi
 --@ bits: operators on bits
 --@ equal, at length
 SELECT tiny & 7, tiny | 8, tiny ^ 5, ~tiny, shiftleft(tiny, 3), tiny << 2, bit_count(small) FROM t
+
+--@ struct-of-an-aggregate: a field without a name is called by its place
+--@ equal
+SELECT window.start, struct(k, COUNT(*), COUNT(*) + 1 AS more) AS st FROM t GROUP BY window(time, '1 day'), k
+
+--@ named-struct-of-an-aggregate: names that are written stay
+--@ equal
+SELECT window.start, named_struct('k', k, 'n', COUNT(*)) AS st FROM t GROUP BY window(time, '1 day'), k
+
+--@ struct-of-what-is-computed: fields by their places, within each other
+--@ equal
+SELECT struct(upper(k), struct(k, lower(k))) AS st, struct(i, i) AS twice FROM t
