@@ -38,6 +38,8 @@ def session(spark: SparkSession) -> Iterator[hr.Session]:
         ("COUNT(*)", "text", {}, "Text datasource doesn't support the column `count(1)`"),
         ("COUNT(*)", "xml", {}, "`rowTag` option is required"),
         ("COUNT(*)", "json", {"path": None}, "needs options={'path'"),
+        ("COUNT(*)", "parquet", {"path": "/dev/null/here"}, "where no folder can be made"),
+        ("COUNT(*)", "parquet", {"path": "a\0b"}, "where no folder can be made"),
         ("COUNT(*)", "no such format", {}, "DATA_SOURCE_NOT_FOUND"),
     ],
 )

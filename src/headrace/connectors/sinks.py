@@ -127,8 +127,9 @@ class DigestSink(SinkBase):
 
 @dataclass(frozen=True)
 class ParquetSink(SinkBase):
-    """Written by tasks, exactly once: a file is named by its checkpoint and transaction, so whoever
-    does the transaction again replaces it, and nobody else does."""
+    """Written by tasks, exactly once, into a folder that is made at once. A file is named by its
+    checkpoint and transaction, so whoever does the transaction again replaces it, and nobody else
+    does."""
 
     checkpoint: str = ""
     kind: ClassVar[str] = "parquet"
@@ -143,6 +144,14 @@ class ParquetSink(SinkBase):
         if not self.path:
             raise QueryError("the parquet sink needs options={'path': …}", query=label)
         check_names(outputs, label, self.kind)
+        try:
+            Store(self.path).make()
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise QueryError(
+                f"the parquet sink's path is {self.path!r}, where no folder can be made: {error}",
+                query=label,
+                choices=("a folder that driver and executors can write to",),
+            ) from error
 
     def stage(self, txn: int, uid: int, task: str, number: int, table: pa.Table) -> None:
         store = Store(self.path)
