@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
+from headrace.runtime import faults
 from tests.spark.helpers import SCHEMA, at, pairs, rows
+from tests.waiting import until
 
 pytestmark = [pytest.mark.spark]
 
@@ -192,6 +195,40 @@ def test_calls_after_the_close_answer_at_once(spark: SparkSession) -> None:
     for call in later:
         with pytest.raises(hr.ExecutionError, match="the session is closed"):
             call()
+
+
+def test_whoever_closes_a_session_that_is_being_closed_waits_for_the_end(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, let_go, held = hr.testing.MemoryStream(SCHEMA), threading.Event(), threading.Event()
+
+    def hold(point: str) -> None:
+        if point == "before WriteCommit":
+            held.set()
+            let_go.wait(LONG_S)
+
+    session = hr.Session(spark)
+    session.stream("s", stream, event_time="time")
+    session.sql(COUNT)
+    session.start()
+    monkeypatch.setattr(faults, "at", hold)
+    stream.push(rows([1, 12]))
+    assert held.wait(LONG_S)
+    left: list[bool] = []
+
+    def close() -> None:
+        session.close()
+        left.append(Path(str(session._temporary)).exists())
+
+    threads = [threading.Thread(target=close) for _ in range(2)]
+    threads[0].start()
+    until(lambda: session._closed)
+    threads[1].start()
+    threads[1].join(0.5)
+    let_go.set()
+    for thread in threads:
+        thread.join(LONG_S)
+    assert left == [False, False]
 
 
 def test_a_query_that_a_checkpoint_goes_on_with_cannot_be_stopped_after_the_close(

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
-from tests.spark.helpers import SCHEMA, at, pairs, rows
+from tests.spark.helpers import DAY, SCHEMA, at, pairs, rows
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark]
@@ -76,3 +81,64 @@ def test_a_stream_that_fails_between_two_batches_calls_for_no_more(spark: SparkS
         until(lambda: not pipeline.is_running)
         with pytest.raises(hr.ExecutionError, match="state that is damaged"):
             session.process_all_available()
+
+
+def test_a_stream_that_fails_between_its_batches_fails_alone(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = hr.testing.ManualClock(DAY)
+    streams = {n: hr.testing.MemoryStream(SCHEMA, partitions=2) for n in ("broken", "whole")}
+    with hr.Session(spark, clock=clock) as session:
+        queries = {}
+        for name, stream in streams.items():
+            session.stream(name, stream, event_time="time", idle_after="60 seconds")
+            queries[name] = session.sql(COUNT.format(0, GROUP).replace("FROM s", f"FROM {name}"))
+        session.start()
+        for stream in streams.values():
+            stream.push(rows([1, 25]), partition=0)
+            stream.push(rows([2, 4]), partition=1)
+        session.process_all_available()
+        broken = session._pipelines["broken"]
+
+        def fail(*_: object, **__: object) -> None:
+            raise OSError("state cannot be read")
+
+        monkeypatch.setattr(broken, "_transact", fail)
+        clock.advance(61)  # both have a window that is due, and no batch that would fire it
+        until(lambda: queries["broken"].status == "failed")
+        until(lambda: len(queries["whole"].collect()) == 1)
+        assert "state cannot be read" in str(queries["broken"].error)
+        assert queries["whole"].status == "active"
+
+
+def test_queries_of_a_spark_that_has_died_say_so(tmp_path: Path) -> None:
+    program = f"""
+        import os, signal
+        import headrace as hr
+        from tests.spark.helpers import SCHEMA, rows
+        from tests.waiting import until
+
+        spark = hr.local_spark(1)
+        stream = hr.testing.MemoryStream(SCHEMA)
+        session = hr.Session(spark, checkpoint={str(tmp_path / "checkpoint")!r})
+        session.stream("s", stream, event_time="time")
+        query = session.sql({COUNT.format(0, GROUP)!r}, name="q")
+        session.start()
+        stream.push(rows([1, 12]))
+        session.process_all_available()
+        os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+        until(lambda: query.status == "failed")
+        print(query.error)
+        session.close()
+        print(query.collect().num_rows)
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=True,
+    )
+    reason, count = run.stdout.splitlines()
+    assert reason == "stream 's' stopped: the JVM of Spark has ended, or no longer answers"
+    assert count == "1"

@@ -11,15 +11,31 @@ from typing import Any
 
 import pyspark
 from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.column import Column
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headrace.errors import HeadraceError
+from headrace.errors import ExecutionError, HeadraceError
 
 KNOWN_VERSIONS = ("4.3",)
 """Versions of Spark whose classes are as they are taken for here."""
+
+UNREACHABLE = (Py4JNetworkError, ConnectionError)
+"""What a call raises where the JVM is no more."""
+
+
+def death_of(streaming: StreamingQuery) -> Exception | None:
+    """Why Spark no longer runs a streaming query; None while it does."""
+    try:
+        if streaming.isActive:
+            return None
+        return streaming.exception() or ExecutionError("Spark ended the query")
+    except UNREACHABLE as error:
+        died = ExecutionError("the JVM of Spark has ended, or no longer answers")
+        died.__cause__ = error
+        return died
 
 
 def check_version() -> None:

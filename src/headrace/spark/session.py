@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 import threading
@@ -49,6 +50,8 @@ from headrace.spark.sinks import WriterSink, restored_sink, sink_of
 from headrace.spark.streams import Stream
 from headrace.sql import Templates
 from headrace.types import BEGINNING, Clock, SystemClock, duration_us
+
+log = logging.getLogger("headrace")
 
 _TICK_S = 1.0
 _CLOSE_S = 5.0
@@ -145,6 +148,8 @@ class Session:
         self._started = self._closed = False
         self._ticker: threading.Thread | None = None
         self._stop_ticking = threading.Event()
+        self._closing = threading.RLock()
+        """Whoever closes a session that is being closed waits for that, except inside of it."""
 
     # -- declaring ----------------------------------------------------------------------------
 
@@ -318,14 +323,19 @@ class Session:
             pipeline.process_all_available()
 
     def close(self) -> None:
-        """Stop reading after the running batches and end all waiting; the checkpoint stays.
+        """Stop reading after the running batches and end all waiting; the checkpoint stays. Safe to
+        call again, and from several threads: each returns when all is over.
 
         Queries of a session with a checkpoint go on when it is opened again.
         """
-        with self._lock:
+        with self._closing:
             if self._closed:
                 return
-            self._closed = True
+            with self._lock:
+                self._closed = True
+            self._wind_up()
+
+    def _wind_up(self) -> None:
         self._stop_ticking.set()
         if self._ticker is not None:
             self._ticker.join()
@@ -501,15 +511,24 @@ class Session:
     def _tick(self) -> None:
         while not self._stop_ticking.wait(_TICK_S):
             for pipeline in list(self._pipelines.values()):
-                meter = self._meters.get(pipeline.name)
-                if meter is not None:
-                    meter.sample()
-                pipeline.watch()
-                if self._sharing == "off" and pipeline.has_ended:
-                    self._retire(pipeline)
-                if pipeline.is_running:
-                    pipeline.nudge()
-                    pipeline.tick()
+                try:
+                    self._look_after(pipeline)
+                except Exception as error:
+                    # What happens to one pipeline ends no other.
+                    log.error("stream %r failed between batches", pipeline.name, exc_info=True)
+                    pipeline.fail(error)
+
+    def _look_after(self, pipeline: Pipeline) -> None:
+        """About once a second: see what became due, and what became of it."""
+        meter = self._meters.get(pipeline.name)
+        if meter is not None:
+            meter.sample()
+        pipeline.watch()
+        if self._sharing == "off" and pipeline.has_ended:
+            self._retire(pipeline)
+        if pipeline.is_running:
+            pipeline.nudge()
+            pipeline.tick()
 
     def _late_sink(self, sink: str | SinkFunction, options: Mapping[str, Any] | None) -> Sink:
         """Where late tuples go: handed over by the driver, whatever it is."""

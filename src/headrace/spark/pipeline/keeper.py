@@ -138,8 +138,7 @@ class Keeper(ABC):
     @property
     def failure(self) -> str:
         """Why it failed, in words; empty where it has not."""
-        reason = self._life.reason
-        return f"stream {self.name!r} stopped: {reason}" if reason else ""
+        return self._life.reason
 
     @property
     def has_ended(self) -> bool:
@@ -287,7 +286,8 @@ class Keeper(ABC):
             sentence = None
             if not isinstance(error, OSError) or error.errno in (errno.ENOSPC, errno.EDQUOT):
                 sentence = disk_sentence(error, self._journal.store.address)
-            self._do(lives.broken(self._life, sentence or self._reason(error)))
+            told = f"stream {self.name!r} stopped: {sentence or self._reason(error)}"
+            self._do(lives.broken(self._life, told))
             for query in list(self._handles.values()):
                 query.ended(None, self.failure)
 

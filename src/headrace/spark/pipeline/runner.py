@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JJavaError
@@ -33,6 +34,7 @@ from headrace.runtime.entries import EndRecord, QueryRecord
 from headrace.runtime.firing import starts_of
 from headrace.runtime.outcome import Culprits, FilesGivenUp, Outcome
 from headrace.scheduling.order import Turn
+from headrace.spark import internals
 from headrace.spark.ingest.culprits import reason_of
 from headrace.spark.ingest.file_scan import Batch
 from headrace.spark.pipeline.candidate import Candidate
@@ -92,7 +94,7 @@ class Pipeline(Keeper):
     @property
     def is_running(self) -> bool:
         """Whether the stream is being read."""
-        return self._streaming is not None and self._streaming.isActive
+        return self._streaming is not None and internals.death_of(self._streaming) is None
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -214,17 +216,20 @@ class Pipeline(Keeper):
         self._intake.close(for_good=for_good)
         self._early_clock.close()
         self.candidate.dismiss()
-        if streaming is not None:
-            streaming.stop()
+        with suppress(*internals.UNREACHABLE):  # a JVM that has ended has no more to be stopped
+            if streaming is not None:
+                streaming.stop()
         self._handover.close()
-        self._plans.keep(set())
+        with suppress(*internals.UNREACHABLE):
+            self._plans.keep(set())
 
     def _notice_death(self) -> None:
-        """Spark may end a streaming query without having called for a batch."""
+        """Spark may end a streaming query without having called for a batch, or end altogether."""
         streaming = self._streaming
-        if streaming is not None and self.status == "running" and not streaming.isActive:
-            died = streaming.exception()
-            self.fail(died if died is not None else ExecutionError("Spark ended the query"))
+        if streaming is not None and self.status == "running":
+            died = internals.death_of(streaming)
+            if died is not None:
+                self.fail(died)
 
     def _serve(self) -> None:
         active = self._life.active
@@ -260,7 +265,7 @@ class Pipeline(Keeper):
 
     def _is_wanted(self) -> bool:
         """Whether anybody still waits for the batch that Spark has called for."""
-        return self._streaming is None or self._streaming.isActive
+        return self._streaming is None or internals.death_of(self._streaming) is None
 
     def _batch(self, given: DataFrame, batch_id: int, turn: Turn) -> None:
         started = time.monotonic()
