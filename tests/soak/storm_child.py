@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import headrace as hr
-from tests.soak.storm_data import DDL, NAMES, SCHEMA, SHAPES, SINKS, STAYS, tables
+from tests.soak.storm_data import ASKED, DDL, NAMES, SCHEMA, SHAPES, SINKS, STAYS, tables
 
 LATENESS = "3 seconds"
 
@@ -49,12 +49,17 @@ def ask(session: hr.Session, folder: Path, generation: int) -> hr.Query:
 
 def note(folder: Path, query: hr.Query) -> None:
     """The life of a query as it is known now."""
-    life = [
+    write(
+        folder,
         int(query.sink.options["generation"]),
         query.status,
         str(query.effective_start),
         None if query.effective_end is None else str(query.effective_end),
-    ]
+    )
+
+
+def write(folder: Path, *life: object) -> None:
+    """Lines are there once this returns."""
     with (folder / "lives.jsonl").open("a") as out:
         out.write(json.dumps(life) + "\n")
         out.flush()
@@ -62,7 +67,7 @@ def note(folder: Path, query: hr.Query) -> None:
 
 
 def noted(folder: Path) -> int:
-    """The newest generation that any run has noted."""
+    """The newest generation that any run has asked for."""
     path = folder / "lives.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return max((json.loads(line)[0] for line in lines), default=-1)
@@ -107,6 +112,9 @@ def live(folder: Path, seed: int, steps: int) -> None:
                     before.stop()
                 if before is not None:
                     note(folder, before)
+                # From here on its name may be its own, also in a run that is killed before it
+                # hears of it.
+                write(folder, generation, ASKED, "", None)
                 query = ask(session, folder, generation)
                 query.await_active(120)
                 note(folder, query)

@@ -15,6 +15,8 @@ DDL = "k string, v bigint, time timestamp"
 STAYS, NAMES = 7, 5
 """So many queries stay from the beginning to the end; others share so many names."""
 SINKS = ("parquet", "called", "parquet", "json")
+ASKED = "asked"
+"""In the place of a status: nobody knows whether the query has come to life."""
 
 _ENDS = "window.start AS start, window.end AS end"
 SHAPES = (

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.soak.storm_data import SELECTION, SESSIONS, SHAPES, SINKS, START, expected, tables
+from tests.soak.storm_data import ASKED, SELECTION, SESSIONS, SHAPES, SINKS, START, expected, tables
 
 ROOT = Path(__file__).parents[2]
 STEPS = int(os.environ.get("HEADRACE_STORM_STEPS", "150"))
@@ -86,6 +86,8 @@ def _checked(spark: SparkSession, folder: Path, seed: int) -> int:
         lives[generation] = status, since, until
     checked = 0
     for generation, (status, since, until) in lives.items():
+        if status == ASKED:
+            continue  # it was not in the checkpoint of the run that came next
         assert status in ("active", "stopped"), (generation, status)
         if generation % len(SHAPES) == SESSIONS and not since.startswith("0001"):
             continue  # the sessions of a query that came later begin in the middle
