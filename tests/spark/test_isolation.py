@@ -123,14 +123,15 @@ def test_a_callable_sink_that_raises_fails_its_query_alone(spark: SparkSession) 
 def test_a_parquet_sink_that_cannot_be_written_fails_its_query_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    blocked = tmp_path / "a file"
-    blocked.write_text("not a folder")
+    out = tmp_path / "out"
     stream = hr.testing.MemoryStream(SCHEMA)
     with hr.Session(spark) as session:
         session.stream("s", stream, event_time="time")
-        poor = session.sql(GOOD, name="poor", sink="parquet", options={"path": blocked / "x"})
+        poor = session.sql(GOOD, name="poor", sink="parquet", options={"path": out})
         good = session.sql(GOOD, name="good")
         session.start()
+        out.rmdir()
+        out.write_text("not a folder")
         stream.push(rows([1, 12]))
         session.process_all_available()
         assert (poor.status, good.status) == ("failed", "active")
