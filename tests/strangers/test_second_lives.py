@@ -164,3 +164,39 @@ def test_a_query_that_was_stopped_takes_part_in_what_is_done_again(folders: Fold
         session.start()
         session.process_all_available()
     assert folders.written() == [(at(0), 1), (at(10), 1)]
+
+
+@pytest.mark.parametrize("streams", ["st", "ts"], ids=["ended first", "running first"])
+def test_a_name_that_moved_to_another_stream_is_that_of_the_query_that_runs(
+    folders: Folders, streams: str
+) -> None:
+    """The stream that it left remembers it, too, and is restored before or after the other."""
+
+    def session() -> hr.Session:
+        session = hr.Session(folders.spark, checkpoint=str(folders.checkpoint))
+        for name in streams:
+            source = MemoryStream(SCHEMA, path=folders.path / f"stream {name}")
+            source.push(rows([5]))
+            session.stream(name, source, event_time="time")
+        return session
+
+    def ask(session: hr.Session, stream: str, name: str) -> hr.Query:
+        text = COUNT.format(where="").replace("FROM s", f"FROM {stream}")
+        return session.sql(text, name=name, sink="parquet", options={"path": folders.path / name})
+
+    with session() as first:
+        for stream in streams:
+            ask(first, stream, f"keeps {stream} open")
+        left = ask(first, "s", "q")
+        first.start()
+        first.process_all_available()
+        left.stop()
+        ask(first, "t", "q").await_active(60)
+    with session() as second:
+        second.start()
+        [q] = [q for q in second.queries if q.name == "q"]
+        assert (q.status, " t " in q.logical.text) == ("active", True)
+        with pytest.raises(hr.QueryError, match="active query named 'q'"):
+            ask(second, "s", "q")
+        q.stop()
+        assert ask(second, "s", "q").await_active(60)

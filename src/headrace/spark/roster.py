@@ -40,7 +40,7 @@ class Roster:
     @property
     def queries(self) -> tuple[Query, ...]:
         """Oldest first."""
-        return tuple(self._queries.values())
+        return tuple(sorted(self._queries.values(), key=lambda query: query.uid))
 
     def free_name(self) -> str:
         """A name that no query has."""
@@ -98,6 +98,13 @@ class Roster:
         self._queries[name] = query
         return query
 
+    def _list(self, query: Query, *, has_ended: bool) -> None:
+        """By its name, unless one that still runs, or that came after it, has the name: streams
+        are restored one after the other, and each knows of names that another has since."""
+        other = self._queries.get(query.name)
+        if other is None or (not has_ended, query.uid) > (not other.has_ended, other.uid):
+            self._queries[query.name] = query
+
     def _forget(self, query: Query) -> None:
         """No longer list a query that has ended; whoever holds its handle may go on using it."""
         metrics = query.metrics()
@@ -140,7 +147,7 @@ class Roster:
                     budget=self._budget,
                 )
                 if record.name not in asked:
-                    self._queries[query.name] = query
+                    self._list(query, has_ended=ended is not None)
             elif not _is_same(query, logical, sink):
                 raise QueryError(
                     f"the checkpoint runs another query named {record.name!r}, with sink "
