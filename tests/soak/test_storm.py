@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,11 +41,11 @@ def start(folder: Path, seed: int) -> subprocess.Popen[bytes]:
 
 @pytest.mark.timeout(7200)
 def test_nothing_is_lost_and_nothing_is_there_twice(spark: SparkSession, tmp_path: Path) -> None:
-    seed = 20260501
+    seed = int(os.environ.get("HEADRACE_STORM_SEED", "20260501"))
     rng, kills = random.Random(seed), 0
     while not (tmp_path / "done").exists():
         child = start(tmp_path, seed)
-        if kills < KILLS and killed(child, tmp_path / "up", rng):
+        if kills < KILLS and killed(child, tmp_path, rng):
             kills += 1
         assert child.wait() in (0, -signal.SIGKILL), (tmp_path / "stderr").read_text()[-4000:]
     print(f"{kills} kills, {STEPS} steps")
@@ -52,19 +53,30 @@ def test_nothing_is_lost_and_nothing_is_there_twice(spark: SparkSession, tmp_pat
     assert _checked(spark, tmp_path, seed) > 500
 
 
-def killed(child: subprocess.Popen[bytes], up: Path, rng: random.Random) -> bool:
-    """Kill it at any moment: one in four while it comes up, the others in its first batch, which
-    takes its time, or long after. False if it ended by itself before."""
-    early, moment_s = rng.random() < 0.25, rng.uniform(0.0, rng.choice((8.0, 20.0, 40.0)))
-    while not early and child.poll() is None and not _says(up, child.pid):
-        time.sleep(0.05)
+def killed(child: subprocess.Popen[bytes], folder: Path, rng: random.Random) -> bool:
+    """Kill it at any moment: one in four while it comes up, the others in their first batch, which
+    takes its time, or some steps later. False if it ended by itself before."""
+    early, steps = rng.random() < 0.25, rng.randint(0, 4)
+    moment_s = rng.uniform(0.0, 8.0 if early else 1.5)
+
+    def made() -> int:
+        return len(list((folder / "files").glob("*.parquet")))
+
+    if not early:
+        _await(child, lambda: _says(folder / "up", child.pid))
+        goal = made() + steps
+        _await(child, lambda: made() >= goal)
     begun = time.monotonic()
-    while child.poll() is None and time.monotonic() < begun + moment_s:
-        time.sleep(0.01)
+    _await(child, lambda: time.monotonic() >= begun + moment_s)
     if child.poll() is not None:
         return False
     os.killpg(child.pid, signal.SIGKILL)
     return True
+
+
+def _await(child: subprocess.Popen[bytes], holds: Callable[[], bool]) -> None:
+    while child.poll() is None and not holds():
+        time.sleep(0.01)
 
 
 def _says(up: Path, pid: int) -> bool:
