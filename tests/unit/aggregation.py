@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.kernels.holistic import hll_precision
-from headrace.query.logical import AggregateCall, Expression, Function
+from headrace.query.expression import Expression
+from headrace.query.logical import AggregateCall, Function
 from headrace.query.schema import decimal_of
 
 from .hll import count_of

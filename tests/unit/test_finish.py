@@ -13,7 +13,8 @@ import pytest
 from headrace.kernels.finish import Overflow, finish
 from headrace.kernels.states import State, count_rows, lift, merge
 from headrace.query.arrow import arrow_type
-from headrace.query.logical import AggregateCall, Expression, Function
+from headrace.query.expression import Expression
+from headrace.query.logical import AggregateCall, Function
 from headrace.query.needs import need_of
 
 from .aggregation import TYPES, call_of, expected, random_values

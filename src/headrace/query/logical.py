@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Literal
 
 from headrace.query.accuracy import Accuracy
+from headrace.query.expression import Expression
+from headrace.query.join import Join
 from headrace.query.predicate import Always, Predicate
 from headrace.query.window import SessionWindow, TimeWindow, Window
 
@@ -34,25 +36,6 @@ class Function(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
-    """A scalar expression over the stream: a bare column, or SQL that Spark computes.
-
-    ``guard`` is SQL that must be TRUE before the expression may be evaluated at all: under ANSI an
-    expression may raise, and it may raise only for tuples that its own query keeps.
-    """
-
-    sql: str
-    type: str
-    column: str | None = None
-    guard: str | None = None
-
-    @property
-    def computed_sql(self) -> str:
-        """The SQL of the derived column that carries it."""
-        return f"CASE WHEN {self.guard} THEN {self.sql} END" if self.guard else self.sql
-
-
-@dataclass(frozen=True, slots=True)
 class AggregateCall:
     """One aggregate of a query. ``argument`` is None for COUNT(*)."""
 
@@ -68,6 +51,8 @@ class AggregateCall:
     clusters: int = 0
     coordinates: tuple[Expression, ...] = ()
     """Of points to be clustered, beside the first, which is the argument."""
+    side: int | None = None
+    """Of a join: whose tuples are aggregated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +100,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class LogicalQuery:
-    """A parsed, typed query over one stream.
+    """A parsed, typed query over one stream, or over several that are joined.
 
     Internal result columns are named: keys ``_k0, _k1, …``, aggregates ``_a0, _a1, …``, parameters
     ``_p0, _p1, …``, and the window ``_w``; `having`, `order_by` and computed outputs are SQL over
@@ -136,6 +121,16 @@ class LogicalQuery:
     order_by: tuple[OrderItem, ...] = ()
     limit: int | None = None
     accuracy: Accuracy | None = None
+    join: Join | None = None
+    """How it reads several streams; keys and aggregates are then those of its sides."""
+    feeds: bool = False
+    """It is a side of a join: what is kept for it is read by the join, and it has no answers."""
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """All that it reads, each once."""
+        sides = () if self.join is None else self.join.sides
+        return tuple(dict.fromkeys([self.stream, *(s.stream for s in sides)]))
 
     @property
     def is_selection(self) -> bool:

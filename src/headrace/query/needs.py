@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from headrace.query.logical import AggregateCall, Expression, Function, LogicalQuery
-from headrace.query.plan import Op, Partial, composed, derived_name
+from headrace.query.expression import Expression
+from headrace.query.logical import AggregateCall, Function, LogicalQuery
+from headrace.query.plan import Op, Partial, composed, derived_name, of_side, sided
 from headrace.query.predicate import truths_of
 
 _OPS: dict[Function, Op] = {
@@ -39,7 +40,18 @@ def column_name(expression: Expression) -> str:
 
 
 def need_of(call: AggregateCall) -> Need:
-    """What one aggregate needs."""
+    """What one aggregate needs; of a join, as the join calls it."""
+    need, side = _need_of(call), call.side
+    if side is None:
+        return need
+    return replace(
+        need,
+        partial=None if need.partial is None else sided(side, need.partial),
+        value=None if need.value is None else of_side(side, need.value),
+    )
+
+
+def _need_of(call: AggregateCall) -> Need:
     if call.argument is None:
         return Need(partial=Partial("rows"))
     argument = call.argument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headrace.query.predicate import IsNull, Predicate, Ranges, Truth, leaves
@@ -50,6 +50,7 @@ LARGEST_LAYOUT = 1 << 22
 """Classes × queries of a group. To turn so many into queries takes a tenth of a second for every
 slice, however few keys there are: then one result per query is cheaper than one per class."""
 _BETWEEN = "\x1f"
+_OF_SIDE = "\x1e"
 COMPUTED = frozenset({"__hr_rank", "__hr_time"})
 """Columns the kernels make themselves."""
 
@@ -63,6 +64,8 @@ class Member:
     where: Predicate
     window: Window | None = None
     since_us: int = BEGINNING
+    feeds: bool = False
+    """It is a side of a join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,21 @@ def composed(names: Sequence[str]) -> str:
 def parts_of(value: str) -> tuple[str, ...]:
     """The columns that a value is made of."""
     return tuple(value.split(_BETWEEN))
+
+
+def of_side(side: int, name: str) -> str:
+    """What a join calls a column of one of its sides."""
+    return f"{side}{_OF_SIDE}{name}"
+
+
+def sided(side: int, partial: Partial) -> Partial:
+    """What a join calls a partial result of one of its sides."""
+    column, condition = partial.column, partial.condition
+    return replace(
+        partial,
+        column=None if column is None else of_side(side, column),
+        condition=None if condition is None else of_side(side, condition),
+    )
 
 
 def derived_name(sql: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from headrace.errors import QueryError, UnsupportedQuery
-from headrace.query.logical import AggregateCall, Expression, Function
+from headrace.query.expression import Expression
+from headrace.query.logical import AggregateCall, Function
 from headrace.query.schema import decimal_of
 from headrace.sql.combinations import combination_sql
 from headrace.sql.kinds import SUPPORTED_AGGREGATES
