@@ -33,9 +33,14 @@ class RecordingAnalyzer:
         return Operator.of(told)
 
     def analyzed(
-        self, text: str, stream: StreamSchema, *, plainly: bool = True
+        self,
+        text: str,
+        streams: Sequence[StreamSchema],
+        *,
+        plainly: bool = True,
+        windows: Mapping[int, int] | None = None,
     ) -> tuple[Statement, Writer]:
-        told, writer = self._spark.told_of(text, stream, plainly=plainly)
+        told, writer = self._spark.told_of(text, streams, plainly=plainly, windows=windows)
         self._note["analyzed"] = told
         return Statement.of(told), _Noting(writer, self._note["sql"])
 
@@ -60,5 +65,5 @@ def answer_now(analyzer: SparkAnalyzer, text: str) -> Mapping[str, Any]:
     """What Spark says of a text today, to compare with what was written down."""
     return {
         "parsed": analyzer.told_of(text)[0],
-        "analyzed": analyzer.told_of(text, PURCHASES)[0],
+        "analyzed": analyzer.told_of(text, [PURCHASES])[0],
     }

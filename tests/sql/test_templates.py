@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 
 import pytest
 from pyspark.sql import SparkSession
@@ -32,9 +33,14 @@ class Counting:
         return self._analyzer.parsed(text)
 
     def analyzed(
-        self, text: str, stream: StreamSchema, *, plainly: bool = True
+        self,
+        text: str,
+        streams: Sequence[StreamSchema],
+        *,
+        plainly: bool = True,
+        windows: Mapping[int, int] | None = None,
     ) -> tuple[Statement, Writer]:
-        return self._analyzer.analyzed(text, stream, plainly=plainly)
+        return self._analyzer.analyzed(text, streams, plainly=plainly, windows=windows)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import atexit
 import gzip
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,12 @@ class Played:
         return Operator.of(self._answer["parsed"])
 
     def analyzed(
-        self, text: str, stream: StreamSchema, *, plainly: bool = True
+        self,
+        text: str,
+        streams: Sequence[StreamSchema],
+        *,
+        plainly: bool = True,
+        windows: Mapping[int, int] | None = None,
     ) -> tuple[Statement, Writer]:
         return Statement.of(self._answer["analyzed"]), self
 
@@ -111,7 +116,12 @@ class Unknown:
         raise AssertionError(f"Spark was never asked about {text!r}: HEADRACE_RECORD=1 make unit")
 
     def analyzed(
-        self, text: str, stream: StreamSchema, *, plainly: bool = True
+        self,
+        text: str,
+        streams: Sequence[StreamSchema],
+        *,
+        plainly: bool = True,
+        windows: Mapping[int, int] | None = None,
     ) -> tuple[Statement, Writer]:
         raise AssertionError(text)
 

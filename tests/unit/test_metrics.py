@@ -27,7 +27,7 @@ def test_counters_are_a_mapping_too() -> None:
 
 
 def test_a_session_without_streams_has_served_nothing() -> None:
-    metrics = session_metrics([], [], Delivered(), IDLE)
+    metrics = session_metrics([], [], Delivered(), IDLE, 0)
     assert metrics.queries == metrics.tuples == metrics.rows == 0
     assert metrics.tuples_per_s is None
     assert metrics.queries_per_scan == 0.0
@@ -35,5 +35,5 @@ def test_a_session_without_streams_has_served_nothing() -> None:
 
 def test_what_forgotten_queries_were_given_still_counts() -> None:
     past = Delivered().plus(rows=3, windows=1).plus(rows=4, windows=2)
-    metrics = session_metrics([], [], past, IDLE)
+    metrics = session_metrics([], [], past, IDLE, 2)
     assert (metrics.rows, metrics.windows) == (7, 3)

@@ -26,6 +26,7 @@ from headrace.kernels.truth import matching
 from headrace.query.needs import sum_beside
 from headrace.query.plan import LAST_TIME, RANK, Group, Partial, SharedPlan, parts_of
 from headrace.query.window import SessionWindow, TimeWindow
+from headrace.types import BEGINNING
 
 _PAIRS = 1 << 22
 """Tuples, each with a query that wants it, that are reduced at a time."""
@@ -91,9 +92,11 @@ def ingest(
     times: Ints,
     watermark_us: int,
     sample: Sample | None = None,
+    joined_upto_us: int = BEGINNING,
 ) -> Ingested:
     """Reduce tuples under a plan. ``watermark`` is the one from before this batch; groups that are
-    made of a sample see only its tuples."""
+    made of a sample see only its tuples. Joins may have gone on without this stream, up to
+    ``joined_upto``."""
     plan = compiled.plan
     columns = {name: table.column(name) for name in table.column_names}
     shared = chosen = _Shared(columns, times, plan, plan.cuts)
@@ -108,7 +111,7 @@ def ingest(
     cells: dict[int, Cells] = {}
     late: dict[int, int] = {}
     late_rows: Bools | None = None
-    is_late = times < watermark_us
+    is_late = times < max(watermark_us, joined_upto_us)
     any_late = bool(is_late.any())
     # Those that keep most first: what they pack often has all that others need.
     for number, group in sorted(compiled.groups.items(), key=lambda g: -len(g[1].group.partials)):
@@ -116,7 +119,7 @@ def ingest(
         classes = group.space.classify(seen.table, len(seen.times))
         if any_late and group.group.value is None and not group.group.sampled:
             sets = _late_sets(group, classes, columns, is_late)
-            missed = _count_late(group, sets, times, watermark_us, late)
+            missed = _count_late(group, sets, times, (watermark_us, joined_upto_us), late)
             late_rows = missed if late_rows is None else late_rows | missed
         made = _reduce(group, classes, seen, watermark_us)
         if made is not None:
@@ -274,24 +277,25 @@ def _count_late(
     compiled: CompiledGroup,
     late_sets: tuple[Ints, Bools],
     times: Ints,
-    watermark_us: int,
+    passed_us: tuple[int, int],
     late: dict[int, int],
 ) -> Bools:
-    """Count, per query, the tuples that miss at least one window already emitted."""
+    """Count, per query, the tuples that miss at least one window already emitted: up to the
+    watermark, or up to where joins have gone."""
     rows, sets = late_sets
     t = times[rows]
     missed_any = np.zeros(len(rows), dtype=bool)
     closed: dict[object, Bools] = {}
     for number, member in enumerate(compiled.group.members):
-        window = member.window
-        if window not in closed:
+        window, upto_us = member.window, max(passed_us) if member.feeds else passed_us[0]
+        if (window, upto_us) not in closed:
             if isinstance(window, TimeWindow):
                 end = window.first_end_after(t)
-                closed[window] = (end > t) & (end <= watermark_us)
+                closed[window, upto_us] = (end > t) & (end <= upto_us)
             else:
                 assert isinstance(window, SessionWindow)
-                closed[window] = t + window.gap_us <= watermark_us
-        missed = sets[:, number] & closed[window] & (t >= member.since_us)
+                closed[window, upto_us] = t + window.gap_us <= upto_us
+        missed = sets[:, number] & closed[window, upto_us] & (t >= member.since_us)
         count = int(np.count_nonzero(missed))
         if count:
             late[int(member.uid)] = late.get(int(member.uid), 0) + count

@@ -171,7 +171,8 @@ def _grouped(
     family: Family, queries: Sequence[ActiveQuery], statistics: Statistics
 ) -> list[Candidate]:
     members = [
-        Member(q.uid, q.position, q.logical.where, q.logical.window, q.since_us) for q in queries
+        Member(q.uid, q.position, q.logical.where, q.logical.window, q.since_us, q.logical.feeds)
+        for q in queries
     ]
     partials = len(_partials_of(family, queries))
     # By uid, not by position: positions may be compacted, the class numbers of old cells may not.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+import numpy as np
 
 from headrace.kernels.sampling import Schedule
 from headrace.query.plan import SharedPlan
@@ -12,6 +14,7 @@ from headrace.query.window import Span, TimeWindow
 from headrace.registry.changelog import ActiveQuery
 from headrace.runtime.firing import members_of
 from headrace.runtime.messages import SectionRef
+from headrace.types import BEGINNING
 
 MANY_SECTIONS = 16
 """So many small sections of one kind are merged into one."""
@@ -38,6 +41,8 @@ class CompactUnit:
     cuts: tuple[int, ...]
     uids: tuple[int, ...]
     lives: dict[int, Span]
+    upto_us: int | None = None
+    """Windows that end up to here have been read by all; by default, up to the watermark."""
 
 
 def plan_compaction(
@@ -48,9 +53,14 @@ def plan_compaction(
     *,
     purge: bool,
     sampling: Schedule = (),
+    read_upto_us: Mapping[int, int] | None = None,
 ) -> list[CompactUnit]:
-    """The work that pays now. With `purge`, sections that serve deleted queries are rewritten."""
+    """The work that pays now. With `purge`, sections that serve deleted queries are rewritten.
+
+    ``read_upto`` tells, by query that feeds a join, up to where the join has answered.
+    """
     active = {int(q.uid): q for q in queries}
+    fed = {u: (read_upto_us or {}).get(u, BEGINNING) for u, q in active.items() if q.logical.feeds}
     strata = _Strata(plans[version].sub_stream_us, sampling)
     kinds: dict[tuple[int, int, tuple[int, ...] | None], list[SectionRef]] = {}
     for ref in sections:
@@ -65,6 +75,10 @@ def plan_compaction(
         alive = tuple(sorted(u for u in members if u in active))
         stale = first.uids is None and first.version != version
         has_gone = len(alive) < len(members)
+        feeding = [active[u] for u in alive if u in fed]
+        refs = [r for r in refs if not _is_late(r, feeding, fed)]
+        if not refs:
+            continue
         if (has_gone and purge) or (stale and len(old_versions) >= MANY_VERSIONS):
             units.append(_unit("convert", refs, alive, active, strata))
         else:
@@ -77,7 +91,25 @@ def plan_compaction(
                 if len(some) >= (MANY_LARGE_SECTIONS if tier else MANY_SECTIONS)
             ]
     units += _session_units(active, sections, plans, purge=purge)
-    return units
+    return [_read_by_all(unit, fed) for unit in units]
+
+
+def _is_late(ref: SectionRef, feeding: Sequence[ActiveQuery], fed: Mapping[int, int]) -> bool:
+    """Whether it has tuples that came too late for a window that a join has not read yet. When they
+    came is told by section: until then it stays apart."""
+    starts = np.array(ref.slices, dtype=np.int64)
+    for query in feeding:
+        end = query.logical.time_window.first_end_after(starts)
+        missed = (end > starts) & (end <= ref.watermark_us) & (end > fed[int(query.uid)])
+        if missed.any():
+            return True
+    return False
+
+
+def _read_by_all(unit: CompactUnit, fed: Mapping[int, int]) -> CompactUnit:
+    """Slices are joined behind the last reader."""
+    upto = [fed[u] for u in unit.uids if u in fed]
+    return replace(unit, upto_us=min(upto)) if upto else unit
 
 
 def _tier(ref: SectionRef) -> int:

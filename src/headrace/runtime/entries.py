@@ -8,6 +8,7 @@ from typing import Literal
 
 from headrace.connectors.offsets import Range
 from headrace.optimizer import Statistics
+from headrace.types import BEGINNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class Begin:
     now_s: float
     ranges: tuple[Range, ...] = ()
     """What a batch reads of a source whose offsets are ours to keep."""
+    frontier_us: int = BEGINNING
+    """Of a firing of joins: up to where all their streams had come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class QueryRecord:
     sink: SinkRecord
     partial_first: bool
     since_us: int
+    side: int | None = None
+    """Of a query that feeds a join: which of its sides it is."""
 
     def starting(self, since_us: int) -> QueryRecord:
         """The same, from an event time on."""

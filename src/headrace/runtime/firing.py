@@ -60,7 +60,7 @@ def plan_firing(
     due: dict[Span, list[int]] = {}
     for query in queries:
         window, uid = query.logical.window, int(query.uid)
-        if uid in sampled:
+        if uid in sampled or query.logical.feeds:
             continue
         if isinstance(window, TimeWindow) and uid in closed and is_finished(query.logical):
             after = max(emitted_upto_us, closed[uid])
@@ -79,13 +79,13 @@ def plan_firing(
     asked: dict[Span, list[int]] = {span: list(uids) for span, uids in due.items()}
     for one in early:
         asked.setdefault(one.span, []).extend(one.uids)
-    time_refs = _time_refs(sections, plans, asked)
+    needed = time_refs(sections, plans, asked)
     session_refs = [r for r in sections if r.session]
     may_close = gaps and any(r.slices[0] + min(gaps) <= watermark_us for r in session_refs)
     return Firing(
         due=tuple((span, tuple(uids)) for span, uids in sorted(due.items())),
         session_lives=lives if may_close else {},
-        refs=(*time_refs, *(session_refs if may_close else ())),
+        refs=(*needed, *(session_refs if may_close else ())),
         early=tuple(early),
         emitted_upto_us=emitted_upto_us,
         watermark_us=watermark_us,
@@ -100,11 +100,12 @@ def members_of(ref: SectionRef, plans: Mapping[int, SharedPlan]) -> frozenset[in
     return frozenset(int(m.uid) for m in group.members)
 
 
-def _time_refs(
+def time_refs(
     sections: Sequence[SectionRef],
     plans: Mapping[int, SharedPlan],
     due: Mapping[Span, Sequence[int]],
 ) -> list[SectionRef]:
+    """Sections with slices of some windows, and with what answers their queries."""
     if not due:
         return []
     asked = {uid for uids in due.values() for uid in uids}
@@ -126,17 +127,21 @@ def still_needed(
     plans: Mapping[int, SharedPlan],
     watermark_us: int,
     held_from_us: int | None,
+    read_upto_us: Mapping[int, int] | None = None,
 ) -> list[SectionRef]:
     """Sections that some future window of an active query may read.
 
     ``held_from`` is the first event time of the oldest session still open, if any was reported.
+    ``read_upto`` tells, by query that feeds a join, up to where the join has answered.
     """
+    joined = read_upto_us or {}
     horizon: dict[int, int] = {}
     gaps: dict[int, int] = {}
     for query in queries:
         uid, window = int(query.uid), query.logical.window
         if isinstance(window, TimeWindow):
-            needed = BEGINNING if watermark_us <= BEGINNING else window.needed_from(watermark_us)
+            upto = joined.get(uid, BEGINNING) if query.logical.feeds else watermark_us
+            needed = BEGINNING if upto <= BEGINNING else window.needed_from(upto)
             since = BEGINNING if query.partial_first else query.since_us
             horizon[uid] = max(needed, since)
         elif isinstance(window, SessionWindow):

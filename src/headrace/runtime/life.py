@@ -44,6 +44,8 @@ class Create:
 
     record: QueryRecord
     logical: LogicalQuery
+    since_us: int | None = None
+    """From where on, if that is settled elsewhere: a join's streams have all begun to feed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,22 @@ class Move:
     record: QueryRecord
 
 
-Request = Create | Stop | Move
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A join has answered its windows up to an event time: what feeds it may go."""
+
+    upto_us: Mapping[int, int]
+    """By query that feeds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overtake:
+    """Joins do not wait for this stream, which is silent, up to an event time."""
+
+    upto_us: int
+
+
+Request = Create | Stop | Move | Release | Overtake
 
 
 # -- instructions -------------------------------------------------------------------------------
@@ -178,6 +195,10 @@ class Life:
     """So many changelogs are kept."""
     start_after_us: int = BEGINNING
     """Queries created here begin after this event time, whatever the pipeline has seen."""
+    read_upto_us: Mapping[int, int] = field(default_factory=dict)
+    """By query that feeds a join: up to where the join has answered."""
+    overtaken_us: int = BEGINNING
+    """Up to here joins do not wait for this stream; the next commit says so."""
     reason: str = ""
     """Why it failed."""
 
@@ -231,6 +252,10 @@ def drained(life: Life, requests: Iterable[Request], plans: Plans) -> Step:
                 pass  # it has ended by itself
             case Move(record):
                 moved[record.uid] = record
+            case Release(upto_us):
+                life = replace(life, read_upto_us={**life.read_upto_us, **upto_us})
+            case Overtake(upto_us):
+                life = replace(life, overtaken_us=max(life.overtaken_us, upto_us))
     stays = tuple(r for u, r in moved.items() if u not in deleted and u in life.records)
     if not created and not deleted and not stays:
         return Step(life, tuple(todo))
@@ -247,9 +272,11 @@ def begins(
     *,
     batch_id: int = -1,
     ranges: tuple[Range, ...] = (),
+    frontier_us: int = BEGINNING,
 ) -> Step:
     """A transaction is about to run."""
-    begin = Begin(life.state.txn + 1, kind, batch_id, life.version, now_s, ranges)
+    txn = life.state.txn + 1
+    begin = Begin(txn, kind, batch_id, life.version, now_s, ranges, frontier_us)
     return Step(replace(life, begun=begin), (WriteBegin(begin),))
 
 
@@ -272,6 +299,7 @@ def finished(
         outcome.state,
         version=life.version,
         ran=life.version if life.begun is None else life.begun.version,
+        joined_upto_us=max(outcome.state.joined_upto_us, life.overtaken_us),
         late={u: n for u, n in outcome.state.late.items() if QueryUid(u) in active},
         closed_upto_us={
             u: t for u, t in outcome.state.closed_upto_us.items() if QueryUid(u) in active
@@ -328,7 +356,7 @@ def _changed(
     state, version = life.state, Version(life.version + 1)
     highest = max(state.highest_us, life.start_after_us)
     since = BEGINNING if highest <= BEGINNING else (highest // 1000 + 1) * 1000
-    come = tuple(c.record.starting(since) for c in created)
+    come = tuple(c.record.starting(since if c.since_us is None else c.since_us) for c in created)
     ends = []
     for uid, error in deleted.items():
         query = life.registry.active[QueryUid(uid)]
@@ -385,13 +413,19 @@ def _needed_only(life: Life) -> Life:
     uids = {int(q.uid) for e in editions.values() for q in e.queries}
     records = {u: r for u, r in life.records.items() if u in uids}
     ends = {u: e for u, e in life.ends.items() if u in uids}
-    return replace(life, editions=editions, records=records, ends=ends)
+    read = {u: t for u, t in life.read_upto_us.items() if u in uids}
+    return replace(life, editions=editions, records=records, ends=ends, read_upto_us=read)
 
 
 def _without_unneeded(life: Life, plans: Plans) -> Life:
     """Without the state of queries that are gone; the files go with a later commit."""
     kept = still_needed(
-        life.active, life.state.sections, plans, life.state.emitted_upto_us, BEGINNING
+        life.active,
+        life.state.sections,
+        plans,
+        life.state.emitted_upto_us,
+        BEGINNING,
+        life.read_upto_us,
     )
     alive = {int(q.uid) for q in life.active}
     half_gone = any(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
@@ -44,8 +45,48 @@ class PlanEntry(Generic[H]):
         return {int(q.uid): q.logical for q in self.queries}
 
 
-class PlanBook(Generic[H]):
+class PlanBook(ABC, Generic[H]):
     """Plans by version: an edition always gives the same plan. Safe to use from any thread."""
+
+    def __init__(self, carrier: Carrier[H]) -> None:
+        self._carrier = carrier
+        self._entries: dict[int, PlanEntry[H]] = {}
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def _plan(self, version: int, edition: Edition) -> SharedPlan:
+        """What the queries of an edition run under."""
+
+    def entry(self, version: int, edition: Edition) -> PlanEntry[H]:
+        """The plan of a version; a burst of changes is planned once, when the last one is used."""
+        with self._lock:
+            if version not in self._entries:
+                plan = self._plan(version, edition)
+                handle = self._carrier.send(plan, {int(q.uid): q.logical for q in edition.queries})
+                self._entries[version] = PlanEntry(plan, edition.queries, handle)
+            return self._entries[version]
+
+    @property
+    def plans(self) -> dict[int, SharedPlan]:
+        """Plans that were made, by version."""
+        with self._lock:
+            return {v: e.plan for v, e in self._entries.items()}
+
+    @property
+    def handles(self) -> dict[int, H]:
+        """How tasks get them, by version."""
+        with self._lock:
+            return {v: e.handle for v, e in self._entries.items()}
+
+    def keep(self, versions: Set[int]) -> None:
+        """Forget every version that is not among these."""
+        with self._lock:
+            for version in [v for v in self._entries if v not in versions]:
+                self._carrier.withdraw(self._entries.pop(version).handle)
+
+
+class StreamBook(PlanBook[H]):
+    """Plans of the queries of one stream."""
 
     def __init__(
         self,
@@ -56,30 +97,22 @@ class PlanBook(Generic[H]):
         reads_files: bool,
         keeps_late: bool,
     ) -> None:
-        self._carrier = carrier
+        super().__init__(carrier)
         self._stream = stream
         self._rows_in_jvm = rows_in_jvm
         self._reads_files = reads_files
         self._keeps_late = keeps_late
         self._given_up = ""
-        self._entries: dict[int, PlanEntry[H]] = {}
-        self._lock = threading.Lock()
 
-    def entry(self, version: int, edition: Edition) -> PlanEntry[H]:
-        """The plan of a version; a burst of changes is planned once, when the last one is used."""
-        with self._lock:
-            if version not in self._entries:
-                plan = share(
-                    Version(version),
-                    self._stream,
-                    edition.queries,
-                    rows_in_jvm=self._rows_in_jvm,
-                    reads_files=self._reads_files,
-                    statistics=edition.statistics,
-                )
-                handle = self._carrier.send(plan, {int(q.uid): q.logical for q in edition.queries})
-                self._entries[version] = PlanEntry(plan, edition.queries, handle)
-            return self._entries[version]
+    def _plan(self, version: int, edition: Edition) -> SharedPlan:
+        return share(
+            Version(version),
+            self._stream,
+            edition.queries,
+            rows_in_jvm=self._rows_in_jvm,
+            reads_files=self._reads_files,
+            statistics=edition.statistics,
+        )
 
     def give_up_files(self, reason: str) -> None:
         """Spark reads the files after all. Versions stay: who reduces the tuples is no part of
@@ -100,20 +133,13 @@ class PlanBook(Generic[H]):
             return "Spark"
         return "tasks, from parquet files" + ("; Spark where it computes" if plan.derived else "")
 
-    @property
-    def plans(self) -> dict[int, SharedPlan]:
-        """Plans that were made, by version."""
-        with self._lock:
-            return {v: e.plan for v, e in self._entries.items()}
 
-    @property
-    def handles(self) -> dict[int, H]:
-        """How tasks get them, by version."""
-        with self._lock:
-            return {v: e.handle for v, e in self._entries.items()}
+class JoinBook(PlanBook[H]):
+    """Joins read what was kept for them: there is nothing to share but the queries themselves."""
 
-    def keep(self, versions: Set[int]) -> None:
-        """Forget every version that is not among these."""
-        with self._lock:
-            for version in [v for v in self._entries if v not in versions]:
-                self._carrier.withdraw(self._entries.pop(version).handle)
+    def __init__(self, carrier: Carrier[H], name: str) -> None:
+        super().__init__(carrier)
+        self._name = name
+
+    def _plan(self, version: int, edition: Edition) -> SharedPlan:
+        return SharedPlan(Version(version), "kernel", stream=self._name)

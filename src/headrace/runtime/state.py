@@ -51,6 +51,9 @@ class PipelineState:
     """The version of the plan that the transaction ran under."""
     emitted_upto_us: int = BEGINNING
     sections: tuple[SectionRef, ...] = ()
+    joined_upto_us: int = BEGINNING
+    """What comes from now on is too late for windows of joins that end up to here: the stream was
+    silent, and its joins went on without it."""
     late: Mapping[int, int] = field(default_factory=dict)
     closed_upto_us: Mapping[int, int] = field(default_factory=dict)
     """By approximate query: windows that end up to here were answered early."""
@@ -69,6 +72,11 @@ class PipelineState:
     def watermark_us(self) -> int:
         """No window that ends up to here gets another tuple, from any input."""
         return min(i.progress.watermark_us for i in self.inputs.values())
+
+    @property
+    def settled_us(self) -> int:
+        """No window of a join that ends up to here gets another tuple."""
+        return max(self.watermark_us, self.joined_upto_us)
 
     @property
     def highest_us(self) -> int:

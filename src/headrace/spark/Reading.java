@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.analysis.FunctionRegistry$;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedStar;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.expressions.aggregate.*;
 import org.apache.spark.sql.catalyst.plans.logical.*;
@@ -39,6 +40,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public final class Reading {
   private static final String RAW = "__headrace_raw_";
+  private static final String WINDOW = "__hr_w";
   /** So many nodes more may expressions have once columns are replaced by what they are made of. */
   private static final long MOST_ADDED = 5000;
   private final String text;
@@ -48,13 +50,16 @@ public final class Reading {
   private final Map sizes = new HashMap();
   private long added = 0;
   private final Map declared = new HashMap();
+  private final Map sideOf = new HashMap();
+  private final Map windows = new HashMap();
+  private final List sides = new ArrayList();
+  private boolean aboveJoin = false;
+  /** Whether NULLs stand for tuples that are not there. */
+  private boolean fills = false;
   private final Map standsOverStream = new HashMap();
   private final Map standsOverResults = new HashMap();
   private final List claimsOverStream = new ArrayList();
   private final List claimsOverResults = new ArrayList();
-  private Object windowId = null;
-  private Expression window = null;
-  private LogicalPlan relation = null;
   private JsonGenerator out;
   private String refusal = "";
   private boolean plainly = true;
@@ -67,13 +72,16 @@ public final class Reading {
 
   /** The plan as the parser gives it, before any name is looked up; or why there is none. */
   public String parsed(SessionState state) {
-    return (String) within(state, new Asked(state, false));
+    return (String) within(state, new Asked(state, null));
   }
 
-  /** The operators of the analyzed plan from the top down, and what its columns are made of. */
-  public String analyzed(SessionState state, boolean plainly) {
+  /**
+   * The operators of the analyzed plan from the top down, and what its columns are made of. What
+   * stands for the windows of relations is told as a JSON object, or nothing does.
+   */
+  public String analyzed(SessionState state, boolean plainly, String windowed) {
     this.plainly = plainly;
-    return (String) within(state, new Asked(state, true));
+    return (String) within(state, new Asked(state, windowed));
   }
 
   /** Spark reads its settings from the thread: they have to be those of the session. */
@@ -83,22 +91,90 @@ public final class Reading {
 
   private final class Asked extends scala.runtime.AbstractFunction0 {
     private final SessionState state;
-    private final boolean analyzed;
+    private final String windowed;
 
-    Asked(SessionState state, boolean analyzed) {
+    /** Without a word of windows, as it is parsed. */
+    Asked(SessionState state, String windowed) {
       this.state = state;
-      this.analyzed = analyzed;
+      this.windowed = windowed;
     }
 
     public Object apply() {
       try {
         LogicalPlan plan = state.sqlParser().parsePlan(text);
-        return analyzed
-            ? told(state.executePlan(plan, state.executePlan$default$2()).analyzed())
-            : told(plan, begin());
+        if (windowed == null) return told(plan, begin());
+        if (windowed.length() > 0) plan = withWindows(plan, state, windowed);
+        return told(state.executePlan(plan, state.executePlan$default$2()).analyzed());
       } catch (Throwable error) {
         return refused(error);
       }
+    }
+  }
+
+  /**
+   * A parsed plan in which every relation has a column with its window, and some expressions are
+   * that column. Told are: by number, the time of every relation; and by their place in the text,
+   * the number of the relation whose window a call or a name stands for.
+   */
+  private static LogicalPlan withWindows(LogicalPlan plan, SessionState state, String told)
+      throws Exception {
+    Map given = (Map) new ObjectMapper().readValue(told, Map.class);
+    List times = (List) given.get("times");
+    List columns = new ArrayList();
+    for (int i = 0; i < times.size(); i++) {
+      String call = "window(`" + ((String) times.get(i)).replace("`", "``") + "`, '1 day')";
+      columns.add(named(state.sqlParser().parseExpression(call), WINDOW + i));
+    }
+    Map places = (Map) given.get("places");
+    LogicalPlan named = (LogicalPlan) plan.transformAllExpressions(new Standing(places));
+    return widened(named, columns.iterator());
+  }
+
+  private static LogicalPlan widened(LogicalPlan plan, Iterator columns) {
+    if (!joins(plan)) {
+      List shown = new ArrayList();
+      shown.add(new UnresolvedStar(scala.Option.empty()));
+      shown.add(columns.next());
+      return new Project(toSeq(shown), plan);
+    }
+    List children = new ArrayList();
+    for (int i = 0; i < plan.children().size(); i++) {
+      children.add(widened((LogicalPlan) plan.children().apply(i), columns));
+    }
+    return (LogicalPlan) plan.withNewChildren(toSeq(children));
+  }
+
+  private static boolean joins(LogicalPlan plan) {
+    if (plan instanceof Join) return true;
+    for (int i = 0; i < plan.children().size(); i++) {
+      if (joins((LogicalPlan) plan.children().apply(i))) return true;
+    }
+    return false;
+  }
+
+  /** Columns in the place of calls and names, by where they begin. */
+  private static final class Standing extends scala.runtime.AbstractPartialFunction {
+    private final Map places;
+
+    Standing(Map places) {
+      this.places = places;
+    }
+
+    public boolean isDefinedAt(Object e) {
+      return (e instanceof UnresolvedFunction || e instanceof UnresolvedAttribute)
+          && ((Expression) e).origin().startIndex().isDefined()
+          && places.containsKey(((Expression) e).origin().startIndex().get().toString());
+    }
+
+    public Object applyOrElse(Object e, scala.Function1 otherwise) {
+      if (!isDefinedAt(e)) return otherwise.apply(e);
+      List parts = new ArrayList();
+      parts.add(WINDOW + places.get(((Expression) e).origin().startIndex().get().toString()));
+      if (e instanceof UnresolvedAttribute) {
+        scala.collection.Seq names = ((UnresolvedAttribute) e).nameParts();
+        for (int i = 1; i < names.size(); i++) parts.add(names.apply(i));
+      }
+      return new UnresolvedAttribute(toSeq(parts));
     }
   }
 
@@ -143,50 +219,10 @@ public final class Reading {
   }
 
   private String told(LogicalPlan plan) throws Exception {
-    List chain = new ArrayList();
-    LogicalPlan at = plan;
-    chain.add(at);
-    while (at.children().size() == 1) {
-      at = (LogicalPlan) at.children().apply(0);
-      chain.add(at);
-    }
-    relation = at;
-    for (int i = 0; i < relation.output().size(); i++) {
-      Attribute column = (Attribute) relation.output().apply(i);
-      declared.put(column.exprId(), column.name());
-    }
-    List expressions = new ArrayList();
-    for (int i = chain.size() - 1; i >= 0; i--) {
-      expressions.add(0, inlined((LogicalPlan) chain.get(i)));
-    }
+    Branch branch = read(plan);
     StringWriter written = begin();
     out.writeStartObject();
-    out.writeArrayFieldStart("operators");
-    for (int i = 0; i < chain.size(); i++) {
-      LogicalPlan operator = (LogicalPlan) chain.get(i);
-      out.writeStartObject();
-      out.writeStringField("kind", kind(operator));
-      tellPlace(operator);
-      if (operator.children().size() > 1) out.writeBooleanField("branches", true);
-      int told = 0; // the columns of a projection are told where they are used
-      List own = (List) expressions.get(i);
-      if (operator instanceof Aggregate) {
-        told = ((Aggregate) operator).groupingExpressions().size();
-      } else if (!(operator instanceof Project) && operator.children().size() > 0) {
-        told = own.size();
-      }
-      out.writeArrayFieldStart("expressions");
-      for (int j = 0; j < told; j++) tell((Expression) own.get(j));
-      out.writeEndArray();
-      out.writeEndObject();
-    }
-    out.writeEndArray();
-    if (window != null) {
-      out.writeArrayFieldStart("window_over");
-      scala.collection.Iterator over = window.references().iterator();
-      while (over.hasNext()) out.writeString(((Attribute) over.next()).name());
-      out.writeEndArray();
-    }
+    tell(branch);
     out.writeArrayFieldStart("outputs");
     for (int i = 0; i < plan.output().size(); i++) {
       Attribute attribute = (Attribute) plan.output().apply(i);
@@ -202,6 +238,106 @@ public final class Reading {
     return written.toString();
   }
 
+  /** Operators above each other, down to a relation or to where two branches are joined. */
+  private static final class Branch {
+    final List chain = new ArrayList();
+    final List expressions = new ArrayList();
+    Branch left = null;
+    Branch right = null;
+    Expression condition = null;
+    int side = -1;
+  }
+
+  /** A relation and the window over it. */
+  private static final class Side {
+    LogicalPlan relation = null;
+    Expression window = null;
+  }
+
+  /** From the leaves up, because what an operator computes is used above it. */
+  private Branch read(LogicalPlan plan) {
+    Branch branch = new Branch();
+    LogicalPlan at = plan;
+    branch.chain.add(at);
+    while (at.children().size() == 1) {
+      at = (LogicalPlan) at.children().apply(0);
+      branch.chain.add(at);
+    }
+    if (at instanceof Join) {
+      branch.left = read(((Join) at).left());
+      branch.right = read(((Join) at).right());
+      fills |= ((Join) at).joinType().toString().endsWith("Outer");
+      if (((Join) at).condition().isDefined()) {
+        branch.condition = inlined((Expression) ((Join) at).condition().get());
+      }
+    } else {
+      branch.side = sides.size();
+      Side side = new Side();
+      side.relation = at;
+      sides.add(side);
+      for (int i = 0; i < at.output().size(); i++) {
+        Attribute column = (Attribute) at.output().apply(i);
+        declared.put(column.exprId(), column.name());
+        sideOf.put(column.exprId(), Integer.valueOf(branch.side));
+      }
+    }
+    aboveJoin = branch.left != null;
+    for (int i = branch.chain.size() - 1; i >= 0; i--) {
+      LogicalPlan operator = (LogicalPlan) branch.chain.get(i);
+      branch.expressions.add(0, operator instanceof Join ? new ArrayList() : inlined(operator));
+    }
+    return branch;
+  }
+
+  private void tell(Branch branch) throws Exception {
+    List chain = branch.chain;
+    out.writeArrayFieldStart("operators");
+    for (int i = 0; i < chain.size(); i++) {
+      LogicalPlan operator = (LogicalPlan) chain.get(i);
+      out.writeStartObject();
+      out.writeStringField("kind", kind(operator));
+      tellPlace(operator);
+      if (operator.children().size() > 1) out.writeBooleanField("branches", true);
+      int told = 0; // the columns of a projection are told where they are used
+      List own = (List) branch.expressions.get(i);
+      if (operator instanceof Aggregate) {
+        told = ((Aggregate) operator).groupingExpressions().size();
+      } else if (!(operator instanceof Project) && operator.children().size() > 0) {
+        told = own.size();
+      }
+      out.writeArrayFieldStart("expressions");
+      for (int j = 0; j < told; j++) tell((Expression) own.get(j));
+      out.writeEndArray();
+      out.writeEndObject();
+    }
+    out.writeEndArray();
+    if (branch.left == null) {
+      tellSide(branch.side);
+      return;
+    }
+    out.writeStringField("how", ((Join) chain.get(chain.size() - 1)).joinType().toString());
+    if (branch.condition != null) {
+      out.writeFieldName("condition");
+      tell(branch.condition);
+    }
+    out.writeObjectFieldStart("left");
+    tell(branch.left);
+    out.writeEndObject();
+    out.writeObjectFieldStart("right");
+    tell(branch.right);
+    out.writeEndObject();
+  }
+
+  private void tellSide(int number) throws Exception {
+    Side side = (Side) sides.get(number);
+    if (number > 0) out.writeNumberField("side", number);
+    if (side.window == null) return;
+    out.writeArrayFieldStart("window_over");
+    scala.collection.Iterator over = side.window.references().iterator();
+    while (over.hasNext()) out.writeString(((Attribute) over.next()).name());
+    out.writeEndArray();
+  }
+
   private StringWriter begin() throws Exception {
     StringWriter written = new StringWriter();
     out = new JsonFactory().createGenerator(written);
@@ -215,6 +351,11 @@ public final class Reading {
     if (plan instanceof UnresolvedRelation) {
       tellNames(((UnresolvedRelation) plan).multipartIdentifier());
       out.writeBooleanField("options", !((UnresolvedRelation) plan).options().isEmpty());
+    }
+    if (plan instanceof SubqueryAlias) {
+      out.writeArrayFieldStart("names");
+      out.writeString(((SubqueryAlias) plan).alias());
+      out.writeEndArray();
     }
     if (plan instanceof Sort) out.writeBooleanField("global", ((Sort) plan).global());
     out.writeArrayFieldStart("expressions");
@@ -241,9 +382,16 @@ public final class Reading {
       out.writeStringField("type", type);
       out.writeNumberField("same", sameAs(e));
       if (!e.deterministic()) out.writeBooleanField("varies", true);
+      if (fills && "boolean".equals(type) && holdsOfNulls(e)) {
+        out.writeBooleanField("holds_of_nulls", true);
+      }
     }
     if (e instanceof NamedExpression && type != null) {
       out.writeStringField("name", ((NamedExpression) e).name());
+      Object side = isWindow(e) ? windows.get(idOf(e)) : sideOf.get(idOf(e));
+      if (side != null && ((Integer) side).intValue() > 0) {
+        out.writeNumberField("side", ((Integer) side).intValue());
+      }
     }
     if (e instanceof UnresolvedFunction) {
       UnresolvedFunction called = (UnresolvedFunction) e;
@@ -283,6 +431,28 @@ public final class Reading {
     for (int i = 0; i < inside.size(); i++) tell((Expression) inside.get(i));
     out.writeEndArray();
     out.writeEndObject();
+  }
+
+  /** Whether a condition is TRUE where all columns are NULL. */
+  private static boolean holdsOfNulls(Expression e) {
+    try {
+      Object found = ((Expression) e.transformUp(new Nothing())).eval(null);
+      return Boolean.TRUE.equals(found);
+    } catch (Throwable raised) {
+      return false;
+    }
+  }
+
+  private static final class Nothing extends scala.runtime.AbstractPartialFunction {
+    public boolean isDefinedAt(Object e) {
+      return e instanceof AttributeReference;
+    }
+
+    public Object applyOrElse(Object e, scala.Function1 otherwise) {
+      return isDefinedAt(e)
+          ? new Literal(null, ((AttributeReference) e).dataType())
+          : otherwise.apply(e);
+    }
   }
 
   /** Its type; parts of some expressions have none. */
@@ -400,9 +570,10 @@ public final class Reading {
         String metadata = alias.metadata().json();
         boolean marked =
             metadata.contains("spark.timeWindow") || metadata.contains("spark.sessionWindow");
-        if (marked && windowId == null) { // whatever shows the window has its mark, too
-          windowId = alias.exprId();
-          window = (Expression) own.get(own.size() - 1);
+        Side side = (Side) sides.get(sides.size() - 1);
+        if (marked && !aboveJoin && side.window == null) { // whatever shows the window has its mark, too
+          windows.put(alias.exprId(), Integer.valueOf(sides.size() - 1));
+          side.window = (Expression) own.get(own.size() - 1);
         } else {
           computed.put(alias.exprId(), own.get(own.size() - 1));
         }
@@ -444,7 +615,11 @@ public final class Reading {
   }
 
   private boolean isWindow(Expression e) {
-    return e instanceof AttributeReference && ((AttributeReference) e).exprId().equals(windowId);
+    return e instanceof AttributeReference && windows.containsKey(idOf(e));
+  }
+
+  private static Object idOf(Expression e) {
+    return ((NamedExpression) e).exprId();
   }
 
   /** Computed columns to what they are computed from; others by the names they were declared. */
@@ -645,11 +820,30 @@ public final class Reading {
   }
 
   private int firstUnfaithful(SessionState state) {
-    List columns = new ArrayList(standsOverStream.values());
-    for (int i = 0; i < relation.output().size(); i++) columns.add(relation.output().apply(i));
-    int found = unfaithful(state, claimsOverStream, columns);
-    if (found >= 0) return found;
+    for (int number = 0; number < sides.size(); number++) {
+      List columns = new ArrayList(standsOverStream.values());
+      LogicalPlan relation = ((Side) sides.get(number)).relation;
+      for (int i = 0; i < relation.output().size(); i++) columns.add(relation.output().apply(i));
+      List claims = new ArrayList();
+      for (int i = 0; i < claimsOverStream.size(); i++) {
+        if (sideOf(((Claim) claimsOverStream.get(i)).meant) == number) {
+          claims.add(claimsOverStream.get(i));
+        }
+      }
+      int found = unfaithful(state, claims, columns);
+      if (found >= 0) return found;
+    }
     return unfaithful(state, claimsOverResults, new ArrayList(standsOverResults.values()));
+  }
+
+  /** The side whose columns an expression reads; the first if it reads none. */
+  private int sideOf(Expression e) {
+    scala.collection.Iterator read = e.references().iterator();
+    while (read.hasNext()) {
+      Object side = sideOf.get(((Attribute) read.next()).exprId());
+      if (side != null) return ((Integer) side).intValue();
+    }
+    return 0;
   }
 
   /** Why the last expression was not read back. */
@@ -691,9 +885,13 @@ public final class Reading {
   }
 
   private static Expression alias(Expression e) {
+    return named(e, "e");
+  }
+
+  private static Expression named(Expression e, String name) {
     return new Alias(
         e,
-        "e",
+        name,
         NamedExpression$.MODULE$.newExprId(),
         toSeq(new ArrayList()),
         scala.Option.empty(),

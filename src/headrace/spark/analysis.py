@@ -65,25 +65,43 @@ class SparkAnalyzer:
         return Operator.of(self.told_of(text)[0])
 
     def analyzed(
-        self, text: str, stream: StreamSchema, *, plainly: bool = True
+        self,
+        text: str,
+        streams: Sequence[StreamSchema],
+        *,
+        plainly: bool = True,
+        windows: Mapping[int, int] | None = None,
     ) -> tuple[Statement, Writer]:
-        """A SELECT over a stream with all names and types settled; nothing is run. Plainly:
-        functions that stand for other expressions are told as those."""
-        found, writer = self.told_of(text, stream, plainly=plainly)
+        """A SELECT over streams with all names and types settled; nothing is run. Plainly:
+        functions that stand for other expressions are told as those.
+
+        With ``windows``, calls and names that begin at these places stand for the window of the
+        stream with that number, in the order of the text.
+        """
+        found, writer = self.told_of(text, streams, plainly=plainly, windows=windows)
         return Statement.of(found), writer
 
     def told_of(
-        self, text: str, stream: StreamSchema | None = None, *, plainly: bool = True
+        self,
+        text: str,
+        streams: Sequence[StreamSchema] | None = None,
+        *,
+        plainly: bool = True,
+        windows: Mapping[int, int] | None = None,
     ) -> tuple[Mapping[str, Any], Writer]:
-        """What Spark says of a text over a stream, or before it looks up any name, as it says it;
+        """What Spark says of a text over streams, or before it looks up any name, as it says it;
         and a writer of its expressions."""
         reading = self._readings.of(text)
-        if stream is None:
+        if streams is None:
             found = told(reading.parsed(self._state))
         else:
-            found = told(reading.analyzed(self._state, plainly))
+            standing = ""
+            if windows:
+                times = [s.event_time for s in streams]
+                standing = json.dumps({"times": times, "places": windows})
+            found = told(reading.analyzed(self._state, plainly, standing))
         if "error" in found:
-            raise _refused(found["error"], stream)
+            raise _refused(found["error"], streams or ())
         return found, _Writer(reading, self._state, text)
 
     def hll_tables(self) -> HllTables:
@@ -91,18 +109,20 @@ class SparkAnalyzer:
         return read_hll_tables(self._spark)
 
 
-def _refused(error: Mapping[str, Any], stream: StreamSchema | None) -> QueryError:
+def _refused(error: Mapping[str, Any], streams: Sequence[StreamSchema]) -> QueryError:
     """Spark's error in our words where we know it, else its own."""
     line, column = error.get("line"), error.get("column")
     named = str(error.get("named", "")).replace("`", "")
     missing = str(error.get("condition", "")).startswith("UNRESOLVED_COLUMN")
-    if missing and stream is not None and stream.find(named.split(".")[-1]) is None:
+    if missing and streams and all(s.find(named.split(".")[-1]) is None for s in streams):
+        whose = " and ".join(dict.fromkeys(repr(s.name) for s in streams))
+        have = "stream {} has" if len(streams) == 1 else "streams {} have"
         return QueryError(
-            f"stream {stream.name!r} has no column {named!r}",
+            f"{have.format(whose)} no column {named!r}",
             line=line,
             column=column,
             construct=named,
-            choices=near(named.split(".")[-1], [c.name for c in stream.columns]),
+            choices=near(named.split(".")[-1], [c.name for s in streams for c in s.columns]),
         )
     if error["kind"] == "TooLarge":
         return UnsupportedQuery(

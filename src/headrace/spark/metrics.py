@@ -52,7 +52,7 @@ class Meter:
         view = candidate.view(now_s, now_s) if pipeline.is_running else None
         return PipelineMetrics(
             name=pipeline.name,
-            queries=len(registry.active),
+            queries=sum(not q.logical.feeds for q in registry.active.values()),
             slack_s=slack_s(view, now_s, CYCLE_S) if view is not None else None,
             sweep=view.sweeps[0].estimate if view is not None and view.sweeps else None,
             queued=view.queued if view is not None else 0.0,
@@ -110,14 +110,15 @@ def session_metrics(
     queries: Iterable[Query],
     past: Delivered,
     schedule: ScheduleMetrics,
+    joins: int,
 ) -> SessionMetrics:
-    """The sums over all pipelines and queries."""
+    """The sums over all pipelines and queries; of the queries, so many join streams."""
     pipelines = tuple(meter.read() for meter in meters)
     served = [query.metrics() for query in queries]
     rates = [p.tuples_per_s for p in pipelines if p.tuples_per_s is not None]
     return SessionMetrics(
-        queries=sum(p.queries for p in pipelines),
-        scans=sum(1 for p in pipelines if p.queries),
+        queries=sum(p.queries for p in pipelines) + joins,
+        scans=sum(1 for p in pipelines if p.queries or p.groups),
         groups=sum(p.groups for p in pipelines),
         classes=sum(p.classes for p in pipelines),
         slices=sum(p.slices for p in pipelines),

@@ -24,7 +24,7 @@ from headrace.spark.sinks import recorded
 from headrace.types import BEGINNING, QueryUid, Status, duration_us, to_datetime
 
 if TYPE_CHECKING:
-    from headrace.spark.pipeline.runner import Pipeline
+    from headrace.spark.pipeline.keeper import Keeper
 
 
 _KEPT_WINDOWS = 1000
@@ -80,7 +80,7 @@ class Query:
         self.sink = sink
         self.partial_first = partial_first
         self._time_zone = time_zone
-        self._pipeline: Pipeline | None = None
+        self._pipeline: Keeper | None = None
         """None where the session is not started."""
         self._ends: Literal["", "over", "resumes"] = ""
         """Once the session is closed: whether another one may go on with it."""
@@ -318,7 +318,7 @@ class Query:
             with self._changed:
                 self._log.leave()
 
-    def attached(self, pipeline: Pipeline) -> None:
+    def attached(self, pipeline: Keeper) -> None:
         """From now on this pipeline answers for it."""
         with self._changed:
             self._pipeline = pipeline

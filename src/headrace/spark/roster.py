@@ -8,10 +8,13 @@ from collections.abc import Callable
 from headrace.connectors.sinks import Sink
 from headrace.errors import QueryError
 from headrace.query.logical import LogicalQuery
+from headrace.query.sides import sides_of
 from headrace.runtime.counters import Delivered
 from headrace.runtime.entries import EndRecord, QueryRecord
 from headrace.runtime.results import Budget
-from headrace.spark.pipeline.runner import Pipeline, Remade, Remake
+from headrace.spark.pipeline.handles import Feed
+from headrace.spark.pipeline.keeper import Keeper
+from headrace.spark.pipeline.runner import Remade, Remake
 from headrace.spark.query import Query
 from headrace.types import QueryUid
 
@@ -80,8 +83,11 @@ class Roster:
         requested_at: float,
     ) -> Query:
         """A new query, in the place of one of its name that has ended."""
+        uid = next(self._uids)
+        for _ in logical.join.sides if logical.join is not None else ():
+            next(self._uids)  # sides have numbers of their own
         query = Query(
-            QueryUid(next(self._uids)),
+            QueryUid(uid),
             name,
             logical,
             sink,
@@ -129,12 +135,16 @@ class Roster:
         self._asked.clear()
         return tuple(new)
 
-    def remake(self, pipeline: Pipeline, read: Read) -> Remake:
+    def remake(self, pipeline: Keeper, read: Read) -> Remake:
         """Makes handles for the queries of a checkpoint, or finds those that were asked for."""
         asked = {q.name: q for q in self._asked}
 
         def remake(record: QueryRecord, ended: EndRecord | None) -> Remade:
             logical, sink = read(record)
+            if record.side is not None:
+                side = sides_of(logical)[record.side]
+                feed = Feed(record.uid, record.name, side, record.side)
+                return Remade(side, feed, feed.sink)
             query = asked.get(record.name)
             if query is None or ended is not None:
                 query = Query(

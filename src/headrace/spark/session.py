@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.connectors.sinks import Sink, SinkFunction
 from headrace.connectors.sources import ArrowSource
 from headrace.connectors.store import Store
-from headrace.errors import ExecutionError, QueryError
+from headrace.errors import ExecutionError, QueryError, UnsupportedQuery
 from headrace.exchange.channel import Address
 from headrace.exchange.upstream import Upstream
 from headrace.kernels.answers import Setting
@@ -42,6 +42,7 @@ from headrace.spark.arguments import (
 from headrace.spark.memory import MemoryGauge
 from headrace.spark.metrics import Meter, session_metrics
 from headrace.spark.neighbours import Neighbours
+from headrace.spark.pipeline.joiner import JoinPipeline
 from headrace.spark.pipeline.keeper import Surroundings
 from headrace.spark.pipeline.runner import Pipeline
 from headrace.spark.query import Query
@@ -53,6 +54,8 @@ from headrace.types import BEGINNING, Clock, SystemClock, duration_us
 
 log = logging.getLogger("headrace")
 
+JOINS = False
+"""Whether joins are run; tests of what stands of them say so."""
 _TICK_S = 1.0
 _CLOSE_S = 5.0
 
@@ -130,6 +133,7 @@ class Session:
         self._templates = Templates()
         self._streams: dict[str, Stream] = {}
         self._pipelines: dict[str, Pipeline] = {}
+        self._joins: dict[str, JoinPipeline] = {}
         self._meters: dict[str, Meter] = {}
         self._listeners = Listeners()
         self._around = Surroundings(
@@ -251,6 +255,8 @@ class Session:
         target.check(logical.outputs, label)
         if partial_first and logical.window is None:
             raise QueryError("a selection has no first window", query=label)
+        if partial_first and logical.join is not None:
+            raise QueryError("a join has no first window in part", query=label)
         if partial_first and logical.accuracy is not None:
             raise QueryError(
                 "a first window in part cannot be approximated",
@@ -265,9 +271,10 @@ class Session:
             if claimed is not None:
                 return claimed
             if self._sharing == "auto":
-                failure = self._pipelines[logical.stream].failure
-                if failure:
-                    raise ExecutionError(f"query {label!r} cannot run: {failure}")
+                for stream in logical.streams:
+                    failure = self._pipelines[stream].failure
+                    if failure:
+                        raise ExecutionError(f"query {label!r} cannot run: {failure}")
             query = self._roster.admit(
                 label, logical, target, partial_first=partial_first, requested_at=requested_at
             )
@@ -306,7 +313,7 @@ class Session:
         self._checkpoint.admit(SessionRecord(zone, ansi, self._sharing, streams))
         self._restore()
         self._checkpoint.begun()
-        for pipeline in list(self._pipelines.values()):
+        for pipeline in self._every():
             pipeline.start()
         self._ticker = threading.Thread(target=self._tick, name="headrace-tick", daemon=True)
         self._ticker.start()
@@ -319,7 +326,7 @@ class Session:
         self._check_open()
         if not self._started:
             raise QueryError("the session is not started", choices=("session.start()",))
-        for pipeline in list(self._pipelines.values()):
+        for pipeline in self._every():
             pipeline.process_all_available()
 
     def close(self) -> None:
@@ -341,7 +348,7 @@ class Session:
             self._ticker.join()
         self._neighbours.close()
         self._gate.close()
-        for pipeline in list(self._pipelines.values()):
+        for pipeline in reversed(self._every()):
             pipeline.close()
         for query in self.queries:
             query.closed(resumes=self._temporary is None and self._started)
@@ -412,7 +419,7 @@ class Session:
         """A text for people: the scheduler's last decisions with their reasons, and of every
         pipeline its reader, lane, groups, classes, slices and state."""
         schedule = explain_schedule(self.metrics(), self.decisions)
-        return "\n".join([schedule, *(p.explain() for p in self._pipelines.values())])
+        return "\n".join([schedule, *(p.explain() for p in self._every())])
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -422,8 +429,13 @@ class Session:
 
     def metrics(self) -> SessionMetrics:
         """Counters of all pipelines as of their last commit; never waits for a batch."""
+        joins = sum(len(j.registry.active) for j in list(self._joins.values()))
         return session_metrics(
-            list(self._meters.values()), self.queries, self._roster.forgotten, self._gate.metrics()
+            list(self._meters.values()),
+            self.queries,
+            self._roster.forgotten,
+            self._gate.metrics(),
+            joins,
         )
 
     # -- inside -------------------------------------------------------------------------------
@@ -431,7 +443,10 @@ class Session:
     def _read(self, label: str, text: str) -> LogicalQuery:
         schemas: dict[str, StreamSchema] = {n: s.schema for n, s in list(self._streams.items())}
         try:
-            return self._templates.parse(text, schemas, self._analyzer)
+            query = self._templates.parse(text, schemas, self._analyzer)
+            if query.join is not None and (not JOINS or self._sharing == "off"):
+                raise UnsupportedQuery("joins are not supported yet")
+            return query
         except QueryError as error:
             raise error.named(label) from error
 
@@ -443,8 +458,22 @@ class Session:
             self._setting = Setting(
                 self._setting.time_zone, self._setting.ansi, self._analyzer.hll_tables()
             )
-            for pipeline in self._pipelines.values():
+            for pipeline in self._every():
                 pipeline.setting = self._setting
+
+    def _every(self) -> list[Pipeline | JoinPipeline]:
+        """All pipelines; joins come after the streams that they read."""
+        return [*list(self._pipelines.values()), *list(self._joins.values())]
+
+    def _join_of(self, streams: Iterable[str]) -> JoinPipeline:
+        """The pipeline that joins some streams."""
+        names = sorted(set(streams))
+        name = "+".join(names)
+        if name not in self._joins:
+            store = self._checkpoint.store.sub("joins", name)
+            fed = {n: self._pipelines[n] for n in names}
+            self._joins[name] = JoinPipeline(name, fed, store, self._setting, self._around)
+        return self._joins[name]
 
     def _pipeline(self, name: str, stream: Stream, *folders: str) -> Pipeline:
         store = self._checkpoint.store.sub("streams", *folders)
@@ -454,8 +483,16 @@ class Session:
         self._pipelines[name] = pipeline
         return pipeline
 
-    def _pipeline_for(self, query: Query) -> Pipeline:
+    def _pipeline_for(self, query: Query) -> Pipeline | JoinPipeline:
         """The pipeline that runs a query; without sharing, a new one."""
+        if query.logical.join is not None:
+            join = self._join_of(query.logical.streams)
+            if join.status == "declared":
+                join.restore(self._roster.remake(join, self._read_again))
+                if self._ticker is not None:
+                    join.start()
+            query.attached(join)
+            return join
         stream = query.logical.stream
         if self._sharing == "auto":
             pipeline = self._pipelines[stream]
@@ -499,8 +536,26 @@ class Session:
                 pipeline.close(for_good=True)
                 self._checkpoint.bury(*pipeline.name.split("."))
                 del self._pipelines[pipeline.name], self._meters[pipeline.name]
+        self._restore_joins()
         for query in self._roster.started():
             self._pipeline_for(query).create(query)
+
+    def _restore_joins(self) -> None:
+        """Once their streams are restored. What feeds a join that nobody knows was half-made when
+        the process died, or is left of one that has ended."""
+        for name in self._checkpoint.store.sub("joins").folders():
+            streams = name.split("+")
+            if all(s in self._pipelines for s in streams):
+                join = self._join_of(streams)
+                join.restore(self._roster.remake(join, self._read_again))
+                for query in self._roster.asked:
+                    if query.has_ended and query.uid in join.registry.active:
+                        join.request_stop(query)
+        fed = {uid for join in self._joins.values() for uid in join.fed_by}
+        for pipeline in self._pipelines.values():
+            for uid in pipeline.feeds:
+                if uid not in fed:
+                    pipeline.starve(uid)
 
     def _read_again(self, record: QueryRecord) -> tuple[LogicalQuery, Sink]:
         """A query of the checkpoint."""
@@ -510,12 +565,16 @@ class Session:
 
     def _tick(self) -> None:
         while not self._stop_ticking.wait(_TICK_S):
-            for pipeline in list(self._pipelines.values()):
+            for pipeline in self._every():
                 try:
-                    self._look_after(pipeline)
+                    if isinstance(pipeline, JoinPipeline):
+                        pipeline.watch()
+                    else:
+                        self._look_after(pipeline)
                 except Exception as error:
                     # What happens to one pipeline ends no other.
-                    log.error("stream %r failed between batches", pipeline.name, exc_info=True)
+                    what = f"{pipeline.what} {pipeline.name!r}"
+                    log.error("%s failed between batches", what, exc_info=True)
                     pipeline.fail(error)
 
     def _look_after(self, pipeline: Pipeline) -> None:

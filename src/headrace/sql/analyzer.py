@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from headrace.query.schema import StreamSchema
@@ -21,8 +22,17 @@ class Analyzer(Protocol):
         ...
 
     def analyzed(
-        self, text: str, stream: StreamSchema, *, plainly: bool = True
+        self,
+        text: str,
+        streams: Sequence[StreamSchema],
+        *,
+        plainly: bool = True,
+        windows: Mapping[int, int] | None = None,
     ) -> tuple[Statement, Writer]:
-        """A SELECT over a stream with all names and types settled; nothing is run. Plainly:
-        functions that stand for other expressions are told as those."""
+        """A SELECT over streams with all names and types settled; nothing is run. Plainly:
+        functions that stand for other expressions are told as those.
+
+        With ``windows``, calls and names that begin at these places stand for the window of the
+        stream with that number, in the order of the text.
+        """
         ...

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from headrace.errors import QueryError, UnsupportedQuery, near
+from headrace.query.schema import StreamSchema
 from headrace.sql.growth import refuse_growth
 from headrace.sql.kinds import (
     ALLOWED,
@@ -22,6 +24,7 @@ _PARSED = {
     "Project", "Aggregate", "Filter", "UnresolvedHaving", "Sort", "GlobalLimit", "LocalLimit",
     "SubqueryAlias", "UnresolvedSubqueryColumnAliases", "UnresolvedRelation", "LimitAll",
 }  # fmt: skip
+_SELECTED = {"Project", "Filter"}
 _NAMED = {"SubqueryAlias", "UnresolvedSubqueryColumnAliases", "UnresolvedRelation"}
 _READ_BY_ANALYSIS = {
     **dict.fromkeys(("to_char", "to_varchar", "to_number", "try_to_number"), 1),
@@ -44,35 +47,59 @@ _READ_TIMES = {
 _REPLAY = "a replay after a failure must give the same answer: use the tuple's columns"
 
 
-def stream_of(text: str, plan: Operator, streams: Iterable[str]) -> str:
-    """The stream that a parsed text reads; a text of any other shape is refused with its place.
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A stream in a parsed text, and what the text calls it."""
+
+    stream: StreamSchema
+    name: str
+
+
+def relations_of(
+    text: str, plan: Operator, streams: Mapping[str, StreamSchema]
+) -> tuple[Relation, ...]:
+    """The streams that a parsed text reads, from left to right; a text of any other shape is
+    refused with its place.
 
     Nothing has been looked up yet: what is not refused here names no table, file or function
     beside the streams and what is built into Spark.
     """
-    _refuse_deep(text, plan)
-    relation = plan
-    while relation.children:
-        relation = relation.children[0]
-    by_folded = {s.lower(): s for s in streams}
-    name = relation.names[-1] if relation.names else ""
-    if len(relation.names) != 1 or name.lower() not in by_folded:
-        full = ".".join(relation.names)
-        raise error_at(text, relation.span, f"there is no stream {full!r}", *near(name, streams))
-    return by_folded[name.lower()]
+    return tuple(_relations(text, plan, streams, None, is_joined=False))
 
 
-def _refuse_deep(text: str, plan: Operator) -> None:
-    below_alias = False
-    at: Operator | None = plan
-    while at is not None:
-        if below_alias and at.kind not in _NAMED:
-            raise error_at(text, at.span, "subqueries are not supported", kind=UnsupportedQuery)
-        _refuse_operator(text, at)
-        for node in at.nodes:
-            _refuse_unresolved(text, node)
-        below_alias = at.kind in _NAMED
-        at = at.children[0] if at.children else None
+def _relations(
+    text: str,
+    at: Operator,
+    streams: Mapping[str, StreamSchema],
+    alias: str | None,
+    *,
+    is_joined: bool,
+) -> Iterator[Relation]:
+    """Below a join, a stream may be selected from; elsewhere, what has a name is a stream."""
+    _refuse_operator(text, at)
+    if alias is not None and at.kind not in _NAMED and not (is_joined and at.kind in _SELECTED):
+        raise error_at(text, at.span, "subqueries are not supported", kind=UnsupportedQuery)
+    for node in at.nodes:
+        _refuse_unresolved(text, node)
+    if at.kind == "UnresolvedRelation":
+        yield _relation(text, at, streams, alias)
+    elif at.kind in _NAMED:
+        alias = alias or "".join(at.names)
+    elif at.kind == "Join":
+        alias, is_joined = None, True
+    for child in at.children:
+        yield from _relations(text, child, streams, alias, is_joined=is_joined)
+
+
+def _relation(
+    text: str, at: Operator, streams: Mapping[str, StreamSchema], alias: str | None
+) -> Relation:
+    by_folded = {name.lower(): stream for name, stream in streams.items()}
+    name = at.names[-1] if at.names else ""
+    if len(at.names) != 1 or name.lower() not in by_folded:
+        full = ".".join(at.names)
+        raise error_at(text, at.span, f"there is no stream {full!r}", *near(name, streams))
+    return Relation(by_folded[name.lower()], alias or name)
 
 
 def _refuse_operator(text: str, operator: Operator) -> None:
@@ -84,7 +111,7 @@ def _refuse_operator(text: str, operator: Operator) -> None:
         raise error_at(
             text, operator.span, "SORT BY and CLUSTER BY are not supported", kind=UnsupportedQuery
         )
-    if operator.kind in _PARSED and len(operator.children) <= 1:
+    if (operator.kind in _PARSED and len(operator.children) <= 1) or operator.kind == "Join":
         return
     if operator.kind == "Distinct" and operator.children[0].kind == "Union":
         operator = operator.children[0]  # UNION without ALL

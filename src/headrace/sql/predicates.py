@@ -55,7 +55,7 @@ class PredicateReader:
     def read(self, conditions: Sequence[Node], whole_sql: Callable[[], str]) -> Predicate:
         """The predicate of a WHERE clause; `whole_sql` gives all of it."""
         items: list[Predicate] = []
-        for conjunct in _conjuncts(conditions):
+        for conjunct in conjuncts(conditions):
             before = len(self.bounds)
             simple = self._lowered(conjunct)
             if simple is not None:
@@ -150,10 +150,10 @@ class PredicateReader:
         return self.stream.find(node.name) if node.kind == "AttributeReference" else None
 
 
-def _conjuncts(conditions: Sequence[Node]) -> Iterator[Node]:
+def conjuncts(conditions: Sequence[Node]) -> Iterator[Node]:
     for node in conditions:
         if node.kind == "And":
-            yield from _conjuncts(node.children)
+            yield from conjuncts(node.children)
         else:
             yield node
 

@@ -21,9 +21,10 @@ from headrace.query.logical import LogicalQuery
 from headrace.query.schema import StreamSchema, decimal_of
 from headrace.sql.analyzer import Analyzer
 from headrace.sql.approx import Hint
-from headrace.sql.parse import Found, Reader, read
+from headrace.sql.judge import Relation
+from headrace.sql.parse import Found, read, reader_of
 from headrace.sql.text import Token, tokens
-from headrace.sql.tree import Node, Shown, Statement, Writer
+from headrace.sql.tree import Node, Statement, Writer
 from headrace.sql.windows import Duration, WindowCall, one_window
 from headrace.types import duration_us
 
@@ -79,7 +80,7 @@ class Recorded:
 class Template:
     """What Spark said of a text, and which of its tokens may be others."""
 
-    stream: StreamSchema
+    relations: tuple[Relation, ...]
     statement: Statement
     known: Mapping[tuple[object, ...], str]
     calls: tuple[tuple[str, tuple[int, ...]], ...]
@@ -113,7 +114,13 @@ class Template:
         fixed = [(n, t.text) for n, t in enumerate(parts) if _hole(t) != t.text and n not in free]
         hint = None if found.hint is None else by_span[found.hint.span]
         return cls(
-            found.stream, found.statement, dict(writer.known), calls, constants, tuple(fixed), hint
+            found.relations,
+            found.statement,
+            dict(writer.known),
+            calls,
+            constants,
+            tuple(fixed),
+            hint,
         )
 
     @property
@@ -141,9 +148,9 @@ class Template:
             for name, of in self.calls
         ]
         hint = None if self.hint is None else Hint((parts[self.hint].start, parts[self.hint].end))
-        return Reader(
+        return reader_of(
             text,
-            self.stream,
+            self.relations,
             _exchanged(self.statement, values),
             Recorded(None, dict(self.known)),
             one_window(text, calls),
@@ -206,16 +213,7 @@ class Templates:
 
 def _exchanged(statement: Statement, values: Mapping[int, str]) -> Statement:
     """The statement with other constants."""
-    if not values:
-        return statement
-    return Statement(
-        tuple(
-            replace(o, expressions=tuple(_with(e, values) for e in o.expressions))
-            for o in statement.operators
-        ),
-        tuple(Shown(o.name, _with(o.node, values)) for o in statement.outputs),
-        statement.window_over,
-    )
+    return statement.mapped(lambda node: _with(node, values)) if values else statement
 
 
 def _with(node: Node, values: Mapping[int, str]) -> Node:
@@ -231,7 +229,7 @@ def _with(node: Node, values: Mapping[int, str]) -> Node:
 
 def _cast_otherwise(statement: Statement) -> Iterator[Node]:
     """Literals that Spark casts to something else than we would."""
-    for node in (n for o in statement.operators for n in o.nodes):
+    for node in (n for e in statement.branch.expressions for n in e.walk()):
         if node.kind == "Cast" and node.is_constant:
             (inner,) = node.children
             if inner.kind in ("Cast", "Literal") and inner.value is not None:

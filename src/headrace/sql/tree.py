@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from headrace.sql.text import Span
@@ -37,6 +37,10 @@ class Node:
     mode: str = ""
     micros: int | None = None
     """Of a text that Spark takes for a duration."""
+    side: int = 0
+    """Of a column or a window, where a statement joins streams: of which one it is."""
+    holds_of_nulls: bool = False
+    """A condition above an outer join is TRUE where all its columns are NULL."""
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Node:
@@ -61,7 +65,7 @@ class Node:
 
 _PLAIN = (
     "number", "kind", "type", "same", "name", "varies", "builtin", "distinct", "ignore_nulls",
-    "ordinal", "relative_sd", "mode", "micros",
+    "ordinal", "relative_sd", "mode", "micros", "side", "holds_of_nulls",
 )  # fmt: skip
 
 
@@ -114,25 +118,105 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """An analyzed statement: its operators from the top down, and its result columns.
+class Branch:
+    """Operators from the top down, to a stream or to where two branches are joined."""
 
-    Every expression is over the columns of the stream, the window (the kind ``Window``) and
+    operators: tuple[Operator, ...]
+    window_over: tuple[str, ...] = ()
+    joined: Joined | None = None
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Branch:
+        """From what was told of it."""
+        return cls(
+            tuple(Operator.of(o) for o in told["operators"]),
+            tuple(told.get("window_over", ())),
+            Joined.of(told) if "how" in told else None,
+        )
+
+    @property
+    def expressions(self) -> Iterator[Node]:
+        """Of all operators, here and below."""
+        for operator in self.operators:
+            yield from operator.expressions
+        if self.joined is not None:
+            yield from self.joined.conditions
+            yield from self.joined.left.expressions
+            yield from self.joined.right.expressions
+
+    def mapped(self, change: Callable[[Node], Node]) -> Branch:
+        """With every expression changed."""
+        operators = tuple(
+            replace(o, expressions=tuple(change(e) for e in o.expressions)) for o in self.operators
+        )
+        joined = None if self.joined is None else self.joined.mapped(change)
+        return replace(self, operators=operators, joined=joined)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Two branches; ``how`` is Spark's name for the kind of join."""
+
+    how: str
+    condition: Node | None
+    left: Branch
+    right: Branch
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Joined:
+        """From what was told of it."""
+        condition = told.get("condition")
+        return cls(
+            told["how"],
+            None if condition is None else Node.of(condition),
+            Branch.of(told["left"]),
+            Branch.of(told["right"]),
+        )
+
+    @property
+    def conditions(self) -> tuple[Node, ...]:
+        """Its condition, if it has one."""
+        return () if self.condition is None else (self.condition,)
+
+    def mapped(self, change: Callable[[Node], Node]) -> Joined:
+        """With every expression changed."""
+        condition = None if self.condition is None else change(self.condition)
+        return Joined(self.how, condition, self.left.mapped(change), self.right.mapped(change))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """An analyzed statement: its operators, and its result columns.
+
+    Every expression is over the columns of the streams, their windows (the kind ``Window``) and
     aggregate calls, whatever operators lie between.
     """
 
-    operators: tuple[Operator, ...]
+    branch: Branch
     outputs: tuple[Shown, ...]
-    window_over: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Statement:
         """From what was told of it."""
         return cls(
-            tuple(Operator.of(o) for o in told["operators"]),
+            Branch.of(told),
             tuple(Shown(o["name"], Node.of(o["expression"])) for o in told["outputs"]),
-            tuple(told.get("window_over", ())),
         )
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """From the top down, to the stream or to where two branches are joined."""
+        return self.branch.operators
+
+    @property
+    def window_over(self) -> tuple[str, ...]:
+        """The columns that the window of a single stream is over."""
+        return self.branch.window_over
+
+    def mapped(self, change: Callable[[Node], Node]) -> Statement:
+        """With every expression changed."""
+        outputs = tuple(Shown(o.name, change(o.node)) for o in self.outputs)
+        return Statement(self.branch.mapped(change), outputs)
 
 
 def _span(told: Mapping[str, Any]) -> Span | None:

@@ -30,6 +30,8 @@ def run_compaction(
 ) -> Message:
     """Do one unit; the message names the new section, if any, and the ones it replaces."""
     blocks = [sections.decode(section_bytes(buckets, r)) for r in unit.refs]
+    if unit.upto_us is not None:
+        watermark_us = min(watermark_us, unit.upto_us)
     made = _compacted(unit, blocks, plans, queries, watermark_us)
     old = tuple((r.file, r.offset) for r in unit.refs)
     if made is None:
@@ -50,7 +52,9 @@ def run_compaction(
         crc32=zlib.crc32(blob),
         txn=max(r.txn for r in unit.refs),
         # Pieces of open sessions have passed every watermark so far: none may drop them again.
-        watermark_us=BEGINNING if unit.kind == "sessions" else first.watermark_us,
+        watermark_us=(
+            BEGINNING if unit.kind == "sessions" else min(r.watermark_us for r in unit.refs)
+        ),
         slices=slices,
         cells=len(made.rows),
         dense=made.is_dense,

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
 from headrace.approximate.early import EarlyDue
 from headrace.kernels.sampling import Schedule
-from headrace.kernels.shapes import shape_of
-from headrace.query.logical import LogicalQuery
 from headrace.runtime.compaction import plan_compaction
 from headrace.runtime.emitted import Emitted
 from headrace.runtime.firing import Firing, plan_firing, still_needed
 from headrace.runtime.messages import Compacted, Message, SectionRef
 from headrace.runtime.plans import PlanBook, PlanEntry
 from headrace.spark.fire.early_task import EarlyKnown
-from headrace.spark.fire.finish_job import FinishJob, Shape
+from headrace.spark.fire.finishing import Finishing
 from headrace.spark.fire.task import FireTask
-from headrace.spark.ingest.culprits import reason_of
 from headrace.spark.premises import Premises
 from headrace.spark.worker.plans import PlanHandle
 from headrace.types import BEGINNING
@@ -59,6 +56,8 @@ class FireJob:
     the next attempt."""
     purge: bool = False
     ntz: bool = False
+    read_upto_us: Mapping[int, int] = field(default_factory=dict)
+    """By query that feeds a join: up to where the join has answered."""
 
     def run(self, sections: Sequence[SectionRef], emitted: Emitted) -> None:
         """Fire what is due and compact what pays; nothing to do costs no job."""
@@ -86,7 +85,9 @@ class FireJob:
                 known.closed_upto_us,
                 self.approximate.sampled,
             )
-        kept = still_needed(queries, sections, plans, self.watermark_us, BEGINNING)
+        kept = still_needed(
+            queries, sections, plans, self.watermark_us, BEGINNING, self.read_upto_us
+        )
         units = plan_compaction(
             queries,
             kept,
@@ -94,6 +95,7 @@ class FireJob:
             self.at.version,
             purge=self.purge,
             sampling=self.approximate.sampling,
+            read_upto_us=self.read_upto_us,
         )
         if not firing.is_needed and not units:
             return None
@@ -116,48 +118,10 @@ class FireJob:
 
     def finish(self, emitted: Emitted) -> None:
         """Let Spark SQL finish staged rows, all shapes in one job."""
-        if not emitted.staged:
-            return
-        logical = self.entry.logical
-        shapes: dict[object, tuple[LogicalQuery, list[str]]] = {}
-        for uid, files in emitted.staged.items():
-            shapes.setdefault(shape_of(logical[uid]), (logical[uid], []))[1].extend(files)
-        staged = [Shape(query, tuple(files)) for query, files in shapes.values()]
-        job = FinishJob(
-            self.spark,
-            self.at.staging,
-            self.at.txn,
-            f"{self.prefix}s",
-            self.at.sinks,
-            self.at.setting.time_zone,
-            self.ntz,
+        finishing = Finishing(
+            self.spark, self.at, self.entry.logical, self.prefix, self.take_back, self.ntz
         )
-        try:
-            emitted.take(job.run(staged))
-        except Exception:
-            log.debug("finishing together failed, finishing one by one", exc_info=True)
-            self.take_back(job.prefix)
-            self._finish_one_by_one(job, staged, logical, emitted)
-        for files in emitted.staged.values():
-            for name in files:
-                self.at.staging.delete(name)
-        emitted.staged.clear()
-
-    def _finish_one_by_one(
-        self,
-        job: FinishJob,
-        staged: Sequence[Shape],
-        logical: Mapping[int, LogicalQuery],
-        emitted: Emitted,
-    ) -> None:
-        """So that a query whose HAVING or SELECT raises fails alone."""
-        for shape in staged:
-            alike = [u for u, q in logical.items() if shape_of(q) == shape_of(shape.query)]
-            for uid in alike:
-                try:
-                    emitted.take(job.run([replace(shape, uids=(uid,))]))
-                except Exception as error:
-                    emitted.failed[uid] = reason_of(error)
+        finishing.run(emitted)
 
 
 def replaced(sections: Sequence[SectionRef], compacted: Sequence[Compacted]) -> list[SectionRef]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -11,6 +11,7 @@ from headrace.kernels.blocks import Block
 from headrace.kernels.keys import KEY_GROUPS
 from headrace.kernels.session_answers import Arrival, Held, SessionAsk, answer_sessions
 from headrace.kernels.shapes import with_parameters
+from headrace.query.logical import LogicalQuery
 from headrace.runtime.compaction import CompactUnit
 from headrace.runtime.firing import Firing
 from headrace.runtime.messages import Failed, Message, OpenSessions, SectionRef, Staged, ipc_bytes
@@ -67,7 +68,7 @@ class FireTask:
         # All of them first: a layout has the classes that any section tells of.
         read = [
             (ref, reader, cells)
-            for ref, together in self._read_together()
+            for ref, together in read_together(self.firing.refs)
             for reader in [reader_of(self.plans, ref)]
             for cells in CACHE.read(at.buckets, together, (low, high), at.txn, reader)
         ]
@@ -85,7 +86,7 @@ class FireTask:
             for uid, (since, until) in firing.session_lives.items()
             if uid in asked
         ]
-        staged = 0
+        files = 0
         approximate = EarlyTask(self.known, at.buckets, at.setting)
         for found in chain(
             (approximate.exact(f, blocks) for f in answer(blocks, due, at.setting)),
@@ -106,8 +107,9 @@ class FireTask:
                 yield Message.of(OpenSessions(found.first_us))
                 continue
             if found.shape.query.needs_spark_to_finish:
-                yield self._stage(found, number, staged)
-                staged += 1
+                name = f"{self._name(number)}-{files:04d}.arrow"
+                yield staged(found, name, self.plans[at.version].get().queries, at)
+                files += 1
             else:
                 yield from delivery.results(found)
         message = approximate.message()
@@ -115,24 +117,23 @@ class FireTask:
             yield message
         CACHE.trim(at.buckets, at.txn)
 
-    def _read_together(self) -> Iterator[tuple[SectionRef, list[SectionRef]]]:
-        """Sections of the same columns and slices; pieces of sessions one by one."""
-        alike: dict[object, list[SectionRef]] = {}
-        for ref in self.firing.refs:
-            apart = (ref.file, ref.offset) if ref.session else None
-            alike.setdefault((ref.columns_of, ref.slices, apart), []).append(ref)
-        for refs in alike.values():
-            yield refs[0], refs
-
     def _name(self, task: int) -> str:
         """How the files begin that a task writes, in every attempt."""
         return f"{self.at.txn:010d}-{self.prefix}{task:04d}"
 
-    def _stage(self, result: Result, task: int, count: int) -> Message:
-        """Keep rows for Spark to finish: HAVING, ORDER BY, LIMIT, computed columns."""
-        name = f"{self._name(task)}-{count:04d}.arrow"
-        queries = self.plans[self.at.version].get().queries
-        table = with_parameters(result.table, queries, self.at.setting.time_zone)
-        self.at.staging.write(name, ipc_bytes(table))
-        uid = int(result.table.column("_q")[0].as_py())
-        return Message.of(Staged(name), uid)
+
+def read_together(refs: Iterable[SectionRef]) -> Iterator[tuple[SectionRef, list[SectionRef]]]:
+    """Sections of the same columns and slices; pieces of sessions one by one."""
+    alike: dict[object, list[SectionRef]] = {}
+    for ref in refs:
+        apart = (ref.file, ref.offset) if ref.session else None
+        alike.setdefault((ref.columns_of, ref.slices, apart), []).append(ref)
+    for some in alike.values():
+        yield some[0], some
+
+
+def staged(result: Result, name: str, queries: Mapping[int, LogicalQuery], at: Premises) -> Message:
+    """Keep rows for Spark to finish: HAVING, ORDER BY, LIMIT, computed columns."""
+    table = with_parameters(result.table, queries, at.setting.time_zone)
+    at.staging.write(name, ipc_bytes(table))
+    return Message.of(Staged(name), int(result.table.column("_q")[0].as_py()))

@@ -77,7 +77,8 @@ class WriteSections:
         assert isinstance(member.window, TimeWindow)
         starts, rows = table.column("__hr_slice").to_numpy(), table.column("__hr_rows").to_numpy()
         end = member.window.first_end_after(starts)
-        closed = (end > starts) & (end <= self.frame.watermark_us) & (starts >= member.since_us)
+        upto_us = self.frame.passed_us(feeds=member.feeds)
+        closed = (end > starts) & (end <= upto_us) & (starts >= member.since_us)
         count = int(rows[closed].sum())
         return {int(member.uid): count} if count else {}
 

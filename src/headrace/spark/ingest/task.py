@@ -45,6 +45,8 @@ class BatchFrame:
 
     at: Premises
     watermark_us: int
+    joined_upto_us: int
+    """What belongs to windows of joins that end up to here comes too late."""
     now_us: int
     highest_us: int | None
     max_ahead_us: int | None
@@ -55,6 +57,10 @@ class BatchFrame:
     keep_late: bool = False
     counts_tuples: bool = True
     """False when another part of the same job counts the same tuples."""
+
+    def passed_us(self, *, feeds: bool) -> int:
+        """Windows that end up to here get no more tuples; what feeds joins may be further."""
+        return max(self.watermark_us, self.joined_upto_us) if feeds else self.watermark_us
 
 
 def accepted(times: Ints, frame: BatchFrame) -> tuple[np.ndarray, int]:
@@ -103,7 +109,7 @@ class SectionWriter:
                 length=len(blob),
                 crc32=zlib.crc32(blob),
                 txn=self._frame.at.txn,
-                watermark_us=self._frame.watermark_us,
+                watermark_us=self._frame.passed_us(feeds=not group.is_session),
                 version=int(plan.version),
                 group=group.number,
                 keys=group.keys,
@@ -196,7 +202,9 @@ class Reducer:
             self.sub_streams.add(stamps, first, None if ahead else delays, kept)
             self.statistics_s += time.perf_counter() - begun
         self._note_progress(stamps, partitions)
-        made = ingest(self.compiled, table, stamps, self.frame.watermark_us, sample)
+        made = ingest(
+            self.compiled, table, stamps, self.frame.watermark_us, sample, self.frame.joined_upto_us
+        )
         for number, cells in made.cells.items():
             group = self.compiled.groups[number].group
             self.writer.add(self.compiled.plan, group, cells)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -21,8 +22,7 @@ from headrace.runtime.listeners import Listeners, Output
 from headrace.runtime.outbox import Outbox, Parcel
 from headrace.runtime.outcome import Outcome
 from headrace.runtime.state import PipelineState
-from headrace.spark.query import Query
-from headrace.spark.streams import Stream
+from headrace.spark.pipeline.handles import Handle
 from headrace.types import Clock
 
 log = logging.getLogger("headrace")
@@ -33,12 +33,21 @@ _CLOSE_S = 5.0
 """So long a session that closes waits for sinks; what is left is handed over next time."""
 
 
+@dataclass(frozen=True, slots=True)
+class LateSink:
+    """Where the late tuples of a stream go, with these columns of it."""
+
+    sink: Sink
+    columns: tuple[str, ...]
+
+
 class HandOver:
     """Of one pipeline. Sinks that fail are told to `on_failed`, by uid and reason."""
 
     def __init__(
         self,
-        stream: Stream,
+        name: str,
+        late: LateSink | None,
         folder: Store,
         clock: Clock,
         listeners: Listeners,
@@ -46,7 +55,8 @@ class HandOver:
         timeout_s: float,
         limit_bytes: int,
     ) -> None:
-        self._stream = stream
+        self._name = name
+        self._late_sink = late
         self._clock = clock
         self._listeners = listeners
         self._on_failed = on_failed
@@ -59,13 +69,13 @@ class HandOver:
             timeout_s=timeout_s,
             limit_bytes=limit_bytes,
         )
-        self._served: dict[int, Query] = {}
+        self._served: dict[int, Handle] = {}
         """Queries whose rows are handed over here; they may have ended."""
         self._started = False
 
     # -- queries --------------------------------------------------------------------------------
 
-    def add(self, query: Query) -> None:
+    def add(self, query: Handle) -> None:
         """A query came; where its sink is on the driver, it is served here."""
         uid = int(query.uid)
         if query.sink.place == "outbox" and not is_lost(query.sink):
@@ -80,7 +90,7 @@ class HandOver:
     def start(self, state: PipelineState) -> None:
         """Go on with what an earlier run has committed and not handed over."""
         self._started = True
-        if self._stream.late_sink is not None:
+        if self._late_sink is not None:
             self._deliveries.add(_LATE, "late tuples", self._late)
         for uid, query in self._served.items():
             self._deliveries.add(uid, query.name, query.sink.commit)
@@ -96,8 +106,8 @@ class HandOver:
             for uid, span, table in outcome.emitted.tables()
             if uid in sinks and sinks[uid].place == "outbox" and not is_lost(sinks[uid])
         ]
-        if self._stream.late_sink is not None and outcome.emitted.late:
-            names = [c.name for c in self._stream.schema.columns]
+        if self._late_sink is not None and outcome.emitted.late:
+            names = list(self._late_sink.columns)
             late = pa.concat_tables([t.select(names) for t in outcome.emitted.late])
             parcels.append(Parcel(_LATE, (0, 0), late))
         if parcels:
@@ -106,7 +116,7 @@ class HandOver:
         return self._deliveries.delivered()
 
     def committed(
-        self, outcome: Outcome, queries: Mapping[int, Query], noted: Mapping[int, int]
+        self, outcome: Outcome, queries: Mapping[int, Handle], noted: Mapping[int, int]
     ) -> None:
         """After the commit, which notes how far sinks had got: now the rows count."""
         txn, emitted, told = outcome.state.txn, outcome.emitted, list[Output]()
@@ -164,11 +174,11 @@ class HandOver:
 
     def _late(self, table: pa.Table, txn: int) -> None:
         """Late tuples go to the stream's own sink, at least once; one that fails is logged."""
-        assert self._stream.late_sink is not None
+        assert self._late_sink is not None
         try:
-            self._stream.late_sink.commit(table, txn)
+            self._late_sink.sink.commit(table, txn)
         except BaseException:
-            log.warning("the sink for late tuples of %r failed", self._stream.name, exc_info=True)
+            log.warning("the sink for late tuples of %r failed", self._name, exc_info=True)
 
     def _delivered(self, uid: int, txn: int, span: Span, table: pa.Table) -> None:
         query = self._served.get(uid)
@@ -178,8 +188,7 @@ class HandOver:
 
     def _failed(self, uid: int, reason: str) -> None:
         if uid == _LATE:
-            name = self._stream.name
-            log.error("stream %r: its sink for late tuples gets no more: %s", name, reason)
+            log.error("stream %r: its sink for late tuples gets no more: %s", self._name, reason)
         else:
             self._on_failed(uid, reason)
 

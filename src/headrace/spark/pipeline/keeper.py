@@ -10,21 +10,20 @@ from __future__ import annotations
 import errno
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from pyspark.sql import SparkSession
 
 from headrace.connectors.sinks import Sink, is_lost
 from headrace.connectors.store import Store
 from headrace.errors import ExecutionError
-from headrace.progress.watermark import Progress
 from headrace.query.plan import SharedPlan
 from headrace.registry.changelog import Registry
 from headrace.runtime import faults
 from headrace.runtime import life as lives
-from headrace.runtime.explain import explain_plan, explain_query
 from headrace.runtime.gate import Gate
 from headrace.runtime.journal import Journal
 from headrace.runtime.life import Create, Instruction, Life, Move, Request, Step, Stop
@@ -34,11 +33,12 @@ from headrace.runtime.plans import PlanBook
 from headrace.runtime.records import disk_sentence
 from headrace.runtime.state import InputState, PipelineState
 from headrace.spark.ingest.culprits import reason_of
-from headrace.spark.pipeline.handover import HandOver
+from headrace.spark.pipeline.handles import Handle
+from headrace.spark.pipeline.handover import HandOver, LateSink
+from headrace.spark.pipeline.loans import Lent, Loans
 from headrace.spark.query import Query
 from headrace.spark.sinks import recorded
-from headrace.spark.streams import Stream
-from headrace.spark.worker.plans import Broadcasts, PlanHandle
+from headrace.spark.worker.plans import PlanHandle
 from headrace.types import Clock, QueryUid
 
 
@@ -60,27 +60,32 @@ class Surroundings:
 class Keeper(ABC):
     """The part of a pipeline that is the same whatever its tuples come from."""
 
-    def __init__(self, name: str, stream: Stream, store: Store, around: Surroundings) -> None:
+    what: ClassVar[str]
+    """What people call it."""
+
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        around: Surroundings,
+        inputs: Mapping[str, InputState],
+        plans: PlanBook[PlanHandle],
+        late: LateSink | None = None,
+    ) -> None:
         self.name = name
-        self.stream = stream
         self._around = around
         self._spark = around.spark
         self._clock = around.clock
         self._journal = Journal(store, around.owned)
         self._turn = OrderedLock("pipeline")
         self._requests: deque[Request] = deque()
-        self._handles: dict[int, Query] = {}
+        self._handles: dict[int, Handle] = {}
         self._sinks: dict[int, Sink] = {}
-        self._life = Life(PipelineState({stream.name: InputState(self._fresh())}))
-        self._plans: PlanBook[PlanHandle] = PlanBook(
-            Broadcasts(self._spark.sparkContext),
-            stream.schema,
-            rows_in_jvm=stream.rows_in_jvm,
-            reads_files=stream.reads_files,
-            keeps_late=stream.late_sink is not None,
-        )
+        self._life = Life(PipelineState(inputs))
+        self._plans = plans
         self._handover = HandOver(
-            stream,
+            name,
+            late,
             self._journal.outbox,
             self._clock,
             around.listeners,
@@ -88,15 +93,10 @@ class Keeper(ABC):
             around.sink_timeout_s,
             around.outbox_bytes,
         )
+        self._loans = Loans()
         self._error: Exception | None = None
         self._replays: int | None = None
         """The transaction that an earlier run began."""
-
-    def _fresh(self) -> Progress:
-        stream = self.stream
-        return Progress.start(
-            stream.lateness_us, stream.idle_after_s, stream.partitions, self._clock.now()
-        )
 
     @abstractmethod
     def _serve(self) -> None:
@@ -147,29 +147,31 @@ class Keeper(ABC):
         idle = now.version > 0 and not now.registry.active and not self._requests
         return now.status == "running" and idle and self._handover.is_done
 
+    @abstractmethod
     def explain(self) -> str:
-        """The current plan in words."""
-        now = self._life
-        if now.status == "closed":
-            return f"stream {self.name!r}: closed"
-        plan = self._plans.entry(now.version, now.newest).plan
-        reader = self._plans.read_by(plan)
-        width = now.registry.width
-        told = explain_plan(self.name, plan, now.newest.queries, now.state.sections, width, reader)
-        return f"{told}\n  {self.failure}" if self.failure else told
+        """What it does, in words."""
 
+    @abstractmethod
     def explain_query(self, query: Query) -> str:
         """Where one query runs, and why."""
-        now = self._life
-        active = now.registry.active.get(query.uid)
-        if active is None or now.status == "closed":
-            return f"query {query.name!r}: {query.status}"
-        plan = self._plans.entry(now.version, now.newest).plan
-        return explain_query(active, plan, self._plans.read_by(plan))
 
     def rows_waiting(self, uid: QueryUid) -> int:
         """Rows of a query that were committed and not handed over yet."""
         return self._handover.rows_waiting(int(uid))
+
+    @property
+    def buckets(self) -> Store:
+        """Where its sections are."""
+        return self._journal.buckets
+
+    def lend(self) -> Lent:
+        """The last committed state, to be read until it is given back."""
+        state = self._loans.lend(lambda: self._life.state)
+        return Lent(state, self._plans.plans, self._plans.handles)
+
+    def give_back(self, lent: Lent) -> None:
+        """It was read."""
+        self._journal.delete(self._loans.give_back(lent.state))
 
     # -- requests -------------------------------------------------------------------------------
 
@@ -193,7 +195,7 @@ class Keeper(ABC):
             if is_lost(sink):
                 self._requests.append(Stop(uid, reason))
 
-    def _add(self, query: Query) -> None:
+    def _add(self, query: Handle) -> None:
         uid = int(query.uid)
         self._handles[uid], self._sinks[uid] = query, query.sink
         self._handover.add(query)
@@ -224,12 +226,14 @@ class Keeper(ABC):
         begun = self._life.begun
         return begun is not None and begun.txn == self._replays
 
-    def _drain(self) -> None:
-        asked = []
+    def _drain(self) -> list[Request]:
+        """Under the turn: do what was asked for; returns it."""
+        asked: list[Request] = []
         while self._requests:
             asked.append(self._requests.popleft())
         if asked:
             self._do(lives.drained(self._life, asked, self._plans.plans))
+        return asked
 
     # -- doing what the life says ---------------------------------------------------------------
 
@@ -242,7 +246,7 @@ class Keeper(ABC):
         for instruction in step.todo:
             if not isinstance(instruction, _WRITES):
                 self._perform(instruction)
-        self._plans.keep(step.life.editions.keys())
+        self._plans.keep(step.life.editions.keys() | self._loans.versions)
 
     def _perform(self, instruction: Instruction) -> None:
         name = type(instruction).__name__
@@ -257,7 +261,7 @@ class Keeper(ABC):
             case lives.ReplaceChanges(snapshot):
                 self._journal.replace_changes(snapshot)
             case lives.DeleteFiles(names):
-                self._journal.delete(names)
+                self._journal.delete(self._loans.may_go(names))
             case lives.Serve():
                 self._serve()
             case lives.TellBegun(uid, since_us):
@@ -286,7 +290,7 @@ class Keeper(ABC):
             sentence = None
             if not isinstance(error, OSError) or error.errno in (errno.ENOSPC, errno.EDQUOT):
                 sentence = disk_sentence(error, self._journal.store.address)
-            told = f"stream {self.name!r} stopped: {sentence or self._reason(error)}"
+            told = f"{self.what} {self.name!r} stopped: {sentence or self._reason(error)}"
             self._do(lives.broken(self._life, told))
             for query in list(self._handles.values()):
                 query.ended(None, self.failure)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -26,23 +26,30 @@ from headrace.connectors.store import Store
 from headrace.errors import ExecutionError
 from headrace.kernels.answers import Setting
 from headrace.optimizer.cut_sub_streams import cut_sub_streams
+from headrace.progress.watermark import Progress
 from headrace.query.logical import LogicalQuery
 from headrace.runtime import faults
 from headrace.runtime import life as lives
 from headrace.runtime.checkpoint import fitting
 from headrace.runtime.entries import EndRecord, QueryRecord
+from headrace.runtime.explain import explain_plan, explain_query
 from headrace.runtime.firing import starts_of
 from headrace.runtime.outcome import Culprits, FilesGivenUp, Outcome
+from headrace.runtime.plans import StreamBook
+from headrace.runtime.state import InputState
 from headrace.scheduling.order import Turn
 from headrace.spark import internals
 from headrace.spark.ingest.culprits import reason_of
 from headrace.spark.ingest.file_scan import Batch
 from headrace.spark.pipeline.candidate import Candidate
+from headrace.spark.pipeline.handles import Feed
+from headrace.spark.pipeline.handover import LateSink
 from headrace.spark.pipeline.intake import intake_of
 from headrace.spark.pipeline.keeper import Keeper, Surroundings
 from headrace.spark.pipeline.transaction import Transaction
 from headrace.spark.query import Query
 from headrace.spark.streams import Stream
+from headrace.spark.worker.plans import Broadcasts, PlanHandle
 
 log = logging.getLogger("headrace")
 
@@ -61,7 +68,7 @@ class Remade:
     """A query of a checkpoint."""
 
     logical: LogicalQuery
-    query: Query
+    query: Query | Feed
     noted: Sink
     """Where it was to write; whoever asks for it again may give it another place."""
 
@@ -73,18 +80,35 @@ Remake = Callable[[QueryRecord, EndRecord | None], Remade]
 class Pipeline(Keeper):
     """Runs the queries of one stream together."""
 
+    what = "stream"
+
     def __init__(
         self, name: str, stream: Stream, store: Store, setting: Setting, around: Surroundings
     ) -> None:
-        super().__init__(name, stream, store, around)
+        plans: StreamBook[PlanHandle] = StreamBook(
+            Broadcasts(around.spark.sparkContext),
+            stream.schema,
+            rows_in_jvm=stream.rows_in_jvm,
+            reads_files=stream.reads_files,
+            keeps_late=stream.late_sink is not None,
+        )
+        late = None
+        if stream.late_sink is not None:
+            late = LateSink(stream.late_sink, tuple(c.name for c in stream.schema.columns))
+        fresh = InputState(_fresh(stream, around.clock.now()))
+        super().__init__(name, store, around, {stream.name: fresh}, plans, late)
+        self.stream = stream
         self.setting = setting
+        self._book = plans
         self._streaming: StreamingQuery | None = None
-        self._intake = intake_of(name, stream, self._plans.give_up_files)
+        self._intake = intake_of(name, stream, plans.give_up_files)
         self.candidate = Candidate(
             name, around.gate, self._intake, self._clock, stream.lateness_us, lambda: self.state
         )
         self.early = EarlyWindows(stream.closing, rows_in_jvm=stream.rows_in_jvm)
         self._early_clock = EarlyClock(self._clock, self.early.next_end_us, self._close_early)
+        self.on_commit: list[Callable[[], object]] = []
+        """Called after every commit, by whoever made it."""
         self._released: Offsets | None = None
         """The source was told that nothing before will be read again."""
         self._ended_at = -math.inf
@@ -95,6 +119,26 @@ class Pipeline(Keeper):
     def is_running(self) -> bool:
         """Whether the stream is being read."""
         return self._streaming is not None and internals.death_of(self._streaming) is None
+
+    def explain(self) -> str:
+        """The current plan in words."""
+        now = self._life
+        if now.status == "closed":
+            return f"stream {self.name!r}: closed"
+        plan = self._plans.entry(now.version, now.newest).plan
+        reader = self._book.read_by(plan)
+        width = now.registry.width
+        told = explain_plan(self.name, plan, now.newest.queries, now.state.sections, width, reader)
+        return f"{told}\n  {self.failure}" if self.failure else told
+
+    def explain_query(self, query: Query) -> str:
+        """Where one query runs, and why."""
+        now = self._life
+        active = now.registry.active.get(query.uid)
+        if active is None or now.status == "closed":
+            return f"query {query.name!r}: {query.status}"
+        plan = self._plans.entry(now.version, now.newest).plan
+        return explain_query(active, plan, self._book.read_by(plan))
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -111,7 +155,12 @@ class Pipeline(Keeper):
         now = replace(self._life, status="restoring")
         if found.state is not None:
             keeps = not self.stream.rows_in_jvm
-            state = fitting(found.state, self.stream.name, self._fresh(), keeps_offsets=keeps)
+            state = fitting(
+                found.state,
+                self.stream.name,
+                _fresh(self.stream, self._clock.now()),
+                keeps_offsets=keeps,
+            )
             now = replace(now, state=state)
         given = now.state.inputs[self.stream.name]
         begins = self._intake.begin(given.offsets)
@@ -148,7 +197,8 @@ class Pipeline(Keeper):
         for uid, sink in self._sinks.items():
             sink.rewind(self._life.state.txn, uid)
             made[uid].noted.rewind(self._life.state.txn, uid)
-            self._note_sink(uid)
+            if self._life.records[uid].side is None:
+                self._note_sink(uid)
         if found.state is None:
             # From now on, a stream without any commit has lost them.
             self._journal.commit(self._life.state)
@@ -176,6 +226,41 @@ class Pipeline(Keeper):
                 self._streaming = self.candidate.streaming = writer.start()
             except (PySparkException, Py4JJavaError) as error:
                 raise ExecutionError(f"stream {self.name!r}: {self._reason(error)}") from error
+
+    @property
+    def feeds(self) -> dict[int, Feed]:
+        """Sides of joins that take part, or are about to."""
+        return {u: h for u, h in list(self._handles.items()) if isinstance(h, Feed)}
+
+    def feed(self, side: Feed) -> None:
+        """Ask for a side of a join to take part from the next changelog on."""
+        self._add(side)
+        self._request(lives.Create(side.record(), side.logical))
+
+    def starve(self, uid: int) -> None:
+        """Ask for a side of a join to end."""
+        self._request(lives.Stop(uid))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether none of its partitions has spoken for as long as one is waited for."""
+        progress = self._life.state.only.progress
+        since_s = max((p.heard_at_s for p in progress.partitions.values()), default=math.inf)
+        return self._clock.now() - since_s >= progress.idle_after_s
+
+    def settle(self) -> None:
+        """Commit now what was asked for and what time has made of it."""
+        with self.candidate.hurry():
+            self.tick(wait=True)
+
+    def overtake(self, upto_us: int) -> None:
+        """Joins do not wait for it any longer, up to an event time."""
+        if upto_us > max(self._life.overtaken_us, self._life.state.settled_us):
+            self._request(lives.Overtake(upto_us))
+
+    def release(self, upto_us: Mapping[int, int]) -> None:
+        """Joins have read what some of their sides have kept, up to these event times."""
+        self._request(lives.Release(upto_us))
 
     def start_after(self, highest_us: int) -> None:
         """Queries created here begin after this event time, whatever the pipeline has seen."""
@@ -304,6 +389,8 @@ class Pipeline(Keeper):
             if not there or not self._turn.acquire(blocking=wait):
                 return
             try:
+                if self.status == "running" and not self._owes_replay:
+                    self._drain()
                 if self._may_tick():
                     self._tick(self._clock.now())
             except Exception as error:
@@ -373,10 +460,11 @@ class Pipeline(Keeper):
         if now.status != "running" or self._owes_replay:
             return False
         progress = now.state.only.progress.at(self._clock.now())
+        overtaken = now.overtaken_us > now.state.joined_upto_us
         idle_s, hurried = time.monotonic() - self._ended_at, self.candidate.hurried
         held = bool(now.doomed) or now.state.only.offsets != self._released
         tidies = now.purge or (held and (hurried or idle_s >= _IDLE_S))
-        if progress.watermark_us <= now.state.emitted_upto_us and not tidies:
+        if progress.watermark_us <= now.state.emitted_upto_us and not (tidies or overtaken):
             return False
         return hurried or idle_s >= _SOON_S
 
@@ -422,3 +510,9 @@ class Pipeline(Keeper):
         self._intake.done(before)
         self._released = before
         self._handover.committed(outcome, queries, noted)
+        for heard in self.on_commit:
+            heard()
+
+
+def _fresh(stream: Stream, now_s: float) -> Progress:
+    return Progress.start(stream.lateness_us, stream.idle_after_s, stream.partitions, now_s)

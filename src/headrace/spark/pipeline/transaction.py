@@ -110,7 +110,9 @@ class Transaction:
         active = [q for q in self.entry.queries if int(q.uid) not in emitted.failed]
         # Only a firing of sessions tells which are still open; without one all pieces stay.
         held_from = emitted.held_from_us if emitted.fired_sessions else BEGINNING
-        kept = still_needed(active, sections, self.plans.plans, upto, held_from)
+        kept = still_needed(
+            active, sections, self.plans.plans, upto, held_from, self.life.read_upto_us
+        )
         answered = [(name, end) for name, end in state.answered if end > upto]
         used |= {name for name, _ in (*state.answered, *emitted.answered)}
         sampling = self.early.schedule(
@@ -184,6 +186,7 @@ class Transaction:
         frame = BatchFrame(
             at=self.premises,
             watermark_us=max(self.life.state.emitted_upto_us, self.life.state.watermark_us),
+            joined_upto_us=self.life.state.joined_upto_us,
             now_us=int(begin.now_s * 1e6),
             highest_us=highest_us if highest_us > BEGINNING else None,
             max_ahead_us=self.stream.max_ahead_us,
@@ -275,6 +278,7 @@ class Transaction:
             take_back=self.take_back,
             purge=self.life.purge,
             ntz=self.stream.has_ntz_time,
+            read_upto_us=self.life.read_upto_us,
         )
 
 
