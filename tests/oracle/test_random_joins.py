@@ -165,7 +165,7 @@ class Scenario:
 def test_random_joins_are_what_spark_gives_in_batch(
     spark: SparkSession, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.spark.session.JOINS", True)
+    monkeypatch.setattr("headrace.sql.judge.JOINS", True)
     scenario = Scenario(spark, random.Random(seed))
     scenario.run(12)
     assert len(scenario.asked) >= 6

@@ -153,7 +153,7 @@ TEXTS = {
 
 @pytest.fixture(autouse=True)
 def _joins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.spark.session.JOINS", True)
+    monkeypatch.setattr("headrace.sql.judge.JOINS", True)
 
 
 @pytest.fixture(scope="module")

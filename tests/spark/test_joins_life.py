@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,7 +49,7 @@ DIES = 2
 
 @pytest.fixture(autouse=True)
 def _joins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.spark.session.JOINS", True)
+    monkeypatch.setattr("headrace.sql.judge.JOINS", True)
 
 
 @dataclass
@@ -140,13 +142,20 @@ class Copies:
                 self.names.append(name)
                 # What joins know first: streams may be ahead of them, never behind.
                 joins = Path("checkpoint", "joins")
-                shutil.copytree(self.live / joins, self.kept / name / joins)
-                shutil.copytree(
-                    self.live,
-                    self.kept / name,
-                    dirs_exist_ok=True,
-                    ignore=shutil.ignore_patterns("joins", ".*"),
-                )
+                _copy(self.live / joins, self.kept / name / joins)
+                _copy(self.live, self.kept / name, without="joins")
+
+
+def _copy(from_: Path, to: Path, without: str = "") -> None:
+    """What is there: another thread may be about to write or to delete one thing more."""
+    for folder, folders, files in os.walk(from_):
+        folders[:] = [name for name in folders if name != without]
+        there = to / Path(folder).relative_to(from_)
+        there.mkdir(parents=True, exist_ok=True)
+        for name in files:
+            with suppress(FileNotFoundError):
+                if not name.startswith("."):
+                    shutil.copyfile(Path(folder, name), there / name)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +164,7 @@ def crashed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Co
     path = tmp_path_factory.mktemp("points")
     folder, copies = Folder(path / "live"), Copies(path / "live", path / "kept")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headrace.spark.session.JOINS", True)
+        patch.setattr("headrace.sql.judge.JOINS", True)
         patch.setattr(faults, "at", copies.reached)
         with folder.session(spark) as session:
             for number in range(len(BATCHES["s"])):

@@ -31,6 +31,11 @@ KEY = "purchase.user_id = ad.user_id"
 """In the long form: purchases and ads by a user, who is a bigint there and an int here."""
 
 
+@pytest.fixture(autouse=True)
+def _joins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.sql.judge.JOINS", True)
+
+
 @pytest.fixture(scope="module")
 def analyzer(spark: SparkSession) -> SparkAnalyzer:
     made = SparkAnalyzer(spark)

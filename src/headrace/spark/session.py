@@ -54,8 +54,6 @@ from headrace.types import BEGINNING, Clock, SystemClock, duration_us
 
 log = logging.getLogger("headrace")
 
-JOINS = False
-"""Whether joins are run; tests of what stands of them say so."""
 _TICK_S = 1.0
 _CLOSE_S = 5.0
 
@@ -444,8 +442,8 @@ class Session:
         schemas: dict[str, StreamSchema] = {n: s.schema for n, s in list(self._streams.items())}
         try:
             query = self._templates.parse(text, schemas, self._analyzer)
-            if query.join is not None and (not JOINS or self._sharing == "off"):
-                raise UnsupportedQuery("joins are not supported yet")
+            if query.join is not None and self._sharing == "off":
+                raise UnsupportedQuery("joins are not run without sharing yet")
             return query
         except QueryError as error:
             raise error.named(label) from error

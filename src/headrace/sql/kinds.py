@@ -101,6 +101,7 @@ RAISE_IN_ANSI_MODE = frozenset(
 """By zero, or outside of what is there; else they give NULL."""
 
 REFUSED_OPERATORS = {
+    "Join": "joins are not supported yet",
     "AsOfJoin": "ASOF joins are not supported",
     "LateralJoin": "LATERAL joins are not supported",
     "Union": "set operations are not supported",

@@ -79,7 +79,7 @@ SELECT a.k FROM t a CROSS JOIN t b
 SELECT t.k FROM t, LATERAL (SELECT t.i + 1 AS j)
 
 --@ join-generator: with a table function
---@ refused: a function is not a stream
+--@ refused: join
 SELECT e.col FROM t, explode(t.arr) AS e
 
 --@ subquery-scalar: a value from a query
