@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -12,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -21,6 +18,7 @@ import headrace as hr
 from headrace.runtime import faults
 from tests.amounts import seeds
 from tests.spark.helpers import DAY, SCHEMA, at, rows
+from tests.spark.kept import Kept
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark]
@@ -52,55 +50,24 @@ def _joins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headrace.sql.judge.JOINS", True)
 
 
-@dataclass
-class Folder:
-    """All that outlives a process: sources, checkpoint, results."""
-
-    path: Path
+class Folder(Kept):
+    """With two streams that are joined."""
 
     def session(self, spark: SparkSession) -> hr.Session:
-        session = hr.Session(spark, checkpoint=str(self.path / "checkpoint"))
+        session = hr.Session(spark, checkpoint=self.checkpoint)
         for name in BATCHES:
-            session.stream(name, self._source(name), event_time="time")
+            session.stream(name, self.source(name), event_time="time")
         for name, text in QUERIES.items():
-            if name == "called":
-                session.sql(text, name=name, sink=self.call)
-            else:
-                out = {"path": str(self.path / "out" / name)}
-                session.sql(text, name=name, sink="parquet", options=out)
+            self.ask(session, name, text)
         session.start()
         return session
 
-    def _source(self, name: str) -> hr.testing.MemoryStream:
-        return hr.testing.MemoryStream(SCHEMA, path=self.path / name)
-
     def push(self, number: int) -> None:
-        """Once, whoever pushes it."""
         for name, batches in BATCHES.items():
-            source = self._source(name)
-            if source.latest_offsets((10**9,))[0] <= number:
-                source.push([row for key in "ab" for row in rows(batches[number], k=key)])
-
-    def call(self, table: pa.Table, txn: int) -> None:
-        line = json.dumps([txn, _listed(table)])
-        with (self.path / "calls").open("a") as out:
-            out.write(line + "\n")
+            self.push_batch(name, number, batches[number])
 
     def results(self) -> dict[str, list[Any]]:
-        """What is there, by query; of the sink on the driver, repeats are told by their number."""
-        found = {
-            name: _listed(pq.read_table(self.path / "out" / name))
-            for name in QUERIES
-            if any((self.path / "out" / name).glob("*.parquet"))
-        }
-        calls = [json.loads(line) for line in (self.path / "calls").read_text().splitlines()]
-        seen = {f"{txn} {told[0][0]}": told for txn, told in calls}
-        found["called"] = sorted(row for told in seen.values() for row in told)
-        return found
-
-
-def _listed(table: pa.Table) -> list[Any]:
-    return sorted([str(r["start"]), r["k"], r["n"]] for r in table.to_pylist())
+        return self.found(QUERIES)
 
 
 def wanted() -> dict[str, list[Any]]:

@@ -7,20 +7,17 @@ point is reached; every copy is then gone on from.
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 import headrace as hr
 from headrace.runtime import faults
-from tests.spark.helpers import SCHEMA, rows
+from tests.spark.kept import Kept
 
 pytestmark = [pytest.mark.spark]
 
@@ -39,54 +36,22 @@ DIES = 2
 """In the batch of this number."""
 
 
-@dataclass
-class Folder:
-    """All that outlives a process: source, checkpoint, results."""
-
-    path: Path
+class Folder(Kept):
+    """With one stream."""
 
     def session(self, spark: SparkSession) -> hr.Session:
-        session = hr.Session(spark, checkpoint=str(self.path / "checkpoint"))
-        source = hr.testing.MemoryStream(SCHEMA, path=self.path / "stream")
-        session.stream("s", source, event_time="time")
+        session = hr.Session(spark, checkpoint=self.checkpoint)
+        session.stream("s", self.source("stream"), event_time="time")
         for name, text in QUERIES.items():
-            if name == "called":
-                session.sql(text, name=name, sink=self.call)
-            else:
-                out = {"path": str(self.path / "out" / name)}
-                session.sql(text, name=name, sink="parquet", options=out)
+            self.ask(session, name, text)
         session.start()
         return session
 
     def push(self, number: int) -> None:
-        """Once, whoever pushes it."""
-        source = hr.testing.MemoryStream(SCHEMA, path=self.path / "stream")
-        if source.latest_offsets((10**9,))[0] <= number:
-            source.push([row for key in "ab" for row in rows(BATCHES[number], k=key)])
-
-    def call(self, table: pa.Table, txn: int) -> None:
-        """A sink on the driver."""
-        line = json.dumps([txn, _listed(table)])
-        with (self.path / "calls").open("a") as out:
-            out.write(line + "\n")
+        self.push_batch("stream", number, BATCHES[number])
 
     def results(self) -> dict[str, list[Any]]:
-        """What is there, by query; of the sink on the driver, repeats are told by their number."""
-        found = {}
-        for name in QUERIES:
-            folder = self.path / "out" / name
-            if folder.exists():
-                found[name] = _listed(pq.read_table(folder))
-        calls = [json.loads(line) for line in (self.path / "calls").read_text().splitlines()]
-        seen: dict[str, list[Any]] = {}
-        for txn, told in calls:
-            seen[f"{txn} {told[0][0]}"] = told
-        found["called"] = sorted(row for told in seen.values() for row in told)
-        return found
-
-
-def _listed(table: pa.Table) -> list[Any]:
-    return sorted([str(r["start"]), r["k"], r["n"]] for r in table.to_pylist())
+        return self.found(QUERIES)
 
 
 @dataclass

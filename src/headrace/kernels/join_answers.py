@@ -57,8 +57,7 @@ def answer_joins(
     blocks: Mapping[str, Blocks], due: Sequence[tuple[Span, Sequence[Asked]]], setting: Setting
 ) -> Iterator[Result | Failure]:
     """Results of every due window, from the blocks of each stream."""
-    for alike, windows in _alike(due).items():
-        del alike
+    for windows in _alike(due):
         (_, (first, *_)), *_ = windows
         sides = [_side(n, q) for n, q in enumerate(sides_of(first.query))]
         answers = [_answers(s, blocks, windows, setting) for s in sides]
@@ -69,7 +68,7 @@ def answer_joins(
 
 def _alike(
     due: Sequence[tuple[Span, Sequence[Asked]]],
-) -> dict[object, list[tuple[Span, list[Asked]]]]:
+) -> list[list[tuple[Span, list[Asked]]]]:
     """Windows of joins that meet alike, and whose answers have the same columns."""
     found: dict[object, list[tuple[Span, list[Asked]]]] = {}
     for window, asked in due:
@@ -81,7 +80,7 @@ def _alike(
             split.setdefault((id(one.shape), join.meeting, sides), []).append(one)
         for alike, some in split.items():
             found.setdefault(alike, []).append((window, some))
-    return found
+    return list(found.values())
 
 
 def _side(number: int, query: LogicalQuery) -> _Side:
@@ -194,16 +193,12 @@ def _answered(
             yield Failure(asked[0].uid, str(error))
             return
         for one in asked:
-            mine = [_of_one(a, one.uid) for a in answers]
+            mine = [a.of_queries([one.uid]) for a in answers]
             yield from _answered(blocks, window, [one], sides, mine, setting)
         return
     by_uid = {a.uid: a for a in asked}
     for part in _rows(main) if join.shows_rows else [main]:
         yield from finish_answer(part, by_uid, values, setting)
-
-
-def _of_one(answer: Answer, uid: int) -> Answer:
-    return answer.of_queries([uid])
 
 
 def _valued(

@@ -38,10 +38,6 @@ class Variable:
         """Whose keys they are."""
         return frozenset(p.side for p in self.places)
 
-    def of_side(self, side: int) -> tuple[int, ...]:
-        """The keys of one side."""
-        return tuple(p.key for p in self.places if p.side == side)
-
 
 @dataclass(frozen=True, slots=True)
 class Meeting:

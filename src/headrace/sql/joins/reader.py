@@ -146,7 +146,7 @@ class JoinReader:
             text=self.text,
             stream=self.relations[0].stream.name,
             window=self.window,
-            keys=tuple(self._shown_key(k) for k in results.keys),
+            keys=tuple(Expression("", k.type) for k in results.keys),  # columns of results
             outputs=tuple(results.output(o) for o in outputs),
             having=having,
             order_by=tuple(
@@ -246,10 +246,6 @@ class JoinReader:
         if len(sides) == 1 and not has_window and (is_keyable(node.type) or not node.children):
             return [node]
         return [k for child in node.children for k in self._parts(child, meeting)]
-
-    def _shown_key(self, key: Node) -> Expression:
-        """A key among the columns of results: only its type is read."""
-        return Expression("", key.type)
 
     # -- results ------------------------------------------------------------------------------
 
